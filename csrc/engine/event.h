@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LUATRACE_EVENT_H
+#define LUATRACE_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * One record of the ring buffer. @data points into a page and is borrowed:
+ * whoever keeps a record copies it.
+ */
+struct event {
+	uint64_t ts;	     /* in the clock's unit: ns for most clocks */
+	const uint8_t *data; /* starts with common_type */
+	uint32_t size;	     /* padded to 4 by the kernel */
+	uint32_t cpu;
+	uint16_t lane; /* where the CPU stands in the stream's list: stream_cpu() */
+	bool late;     /* older than one that was handed out before it */
+};
+
+#endif

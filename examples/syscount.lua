@@ -1,0 +1,161 @@
+-- syscount: system calls, by process and call, counted in the kernel
+--
+-- The kernel counts into a table of its own (a histogram of raw_syscalls:sys_enter), and only the
+-- table is read, once, at the end: no call is copied. Where the kernel has no histograms, or they
+-- cannot do what is asked for (luatrace -p), syscount says so and counts in Lua, call by call.
+--
+-- Usage
+--   luatrace syscount.lua [--by task|comm|call] [--top N] [--comm NAME] [--size ROWS] [--in-lua]
+--   luatrace -d 10 syscount.lua                     for ten seconds; without -d until Ctrl-C
+--   luatrace -c 'make -j4' syscount.lua --by call   while a command runs; of the whole machine
+--   luatrace -c 'ls -R /usr' syscount.lua --comm ls
+--
+-- Sample output
+--   task                   pid  call                          calls
+--   load-calls             182  sys_getppid                    1009
+--   luatrace               171  sys_read                         48
+--   ...
+--   ... and 49 more lines
+--
+--   1530 calls, counted in the kernel
+--
+--   task, pid   who has called; the name that it had at the first of these calls. With --by comm
+--               all tasks of a name are one, with --by call all tasks are
+--   call        the kernel's name of the call, or its number where the kernel has none for it;
+--               counted in Lua it is the number always
+--   calls       how often. The tracer's own calls are left out
+--
+--   "N calls found no place" is said when there were more tasks and calls than ROWS (8192): these
+--   are not in the table.
+--   With luatrace -f json every line is an object.
+--
+-- Overhead
+--   In the kernel: each system call of every process looks a row up and adds to it. With --comm
+--   those of others pay for the filter only, about 0.1 us. Nothing here until the end.
+--   In Lua: about 0.4 us for each call in the process that makes it, and 0.1 us here.
+--   See docs/guide.md.
+
+local argparse = require "argparse"
+local trace = require "tracefs.script"
+
+local function whole_number(text)
+  local number = math.tointeger(tonumber(text))
+  if not number or number < 1 then
+    return nil, ("'%s' is not a whole number above 0"):format(text)
+  end
+  return number
+end
+
+local parser = argparse("syscount", "System calls, by process and call, counted in the kernel.")
+parser:option("--by", "One line for each task, for all tasks of a name, or for all tasks.")
+  :choices({ "task", "comm", "call" }):default("task")
+parser:option("--top", "Lines of the table."):argname("N"):default("10"):convert(whole_number)
+parser:option("--comm", "Only tasks of this name; * and ? stand for others."):argname("NAME")
+parser:option("--size", "Different tasks and calls that there is place for."):argname("ROWS")
+  :default("8192"):convert(whole_number)
+parser:flag("--in-lua", "Count here and not in the kernel.")
+local options = parser:parse(trace.args)
+
+local EVENT <const> = "raw_syscalls:sys_enter"
+
+local filter
+if options.comm then
+  if options.comm:find('"', 1, true) then
+    parser:error("--comm: a name with a quote in it cannot be told to the kernel")
+  end
+  filter = ('COMM ~ "%s"'):format(options.comm)
+end
+
+-- Lines of the table by what makes them one.
+local lines, order, total, dropped = {}, {}, 0, 0
+
+local function add(comm, pid, call, count)
+  total = total + count
+  comm = options.by ~= "call" and comm or ""
+  pid = options.by == "task" and pid or ""
+  local key = ("%s\0%s\0%s"):format(comm, pid, call)
+  local line = lines[key]
+  if not line then
+    line = { comm = comm, pid = pid, call = call, calls = 0 }
+    lines[key] = line
+    order[#order + 1] = line
+  end
+  line.calls = line.calls + count
+end
+
+-- Returns what reads the kernel's table, or nil and why there is none.
+local function count_in_kernel()
+  local ok, counted = pcall(trace.hist, trace, EVENT, {
+    keys = { "common_pid.execname", "id.syscall" }, size = options.size, filter = filter,
+  })
+  if not ok then
+    return nil, counted
+  end
+  return function()
+    local result = assert(counted:read())
+    for _, row in ipairs(result.rows) do
+      local who, call = row.keys.common_pid, row.keys.id
+      add(who.comm, who.pid, call.name or tostring(call.id), row.values.hitcount)
+    end
+    dropped = result.dropped
+  end
+end
+
+local function count_in_lua()
+  trace:on(EVENT, { "common_comm", "common_pid", "id", filter = filter }, function(comm, pid, id)
+    add(comm, pid, tostring(id), 1)
+  end)
+end
+
+local read_kernel, why
+if not options.in_lua then
+  read_kernel, why = count_in_kernel()
+  if not read_kernel then
+    io.stderr:write(("syscount: %s\nsyscount: counting in Lua, every call is copied\n"):format(why))
+  end
+end
+if not read_kernel then
+  count_in_lua()
+end
+
+local function print_table()
+  print(("%-20s %8s  %-26s %8s"):format("task", "pid", "call", "calls"))
+  for i = 1, math.min(options.top, #order) do
+    local line = order[i]
+    print(("%-20s %8s  %-26s %8d"):format(line.comm, line.pid, line.call, line.calls))
+  end
+  if #order > options.top then
+    print(("... and %d more lines"):format(#order - options.top))
+  end
+  print(("\n%d calls, counted in %s"):format(total, read_kernel and "the kernel" or "Lua"))
+  if dropped > 0 then
+    print(("%d calls found no place: choose a larger --size"):format(dropped))
+  end
+end
+
+trace:at_end(function()
+  if read_kernel then
+    read_kernel()
+  end
+  table.sort(order, function(a, b)
+    if a.calls ~= b.calls then
+      return a.calls > b.calls
+    end
+    return ("%s\0%s\0%s"):format(a.comm, a.pid, a.call) < ("%s\0%s\0%s"):format(b.comm, b.pid,
+      b.call)
+  end)
+  if trace.format ~= "json" then
+    print_table()
+    return
+  end
+  for _, line in ipairs(order) do
+    trace:print {
+      type = "calls", comm = line.comm, pid = math.tointeger(line.pid), call = line.call,
+      calls = line.calls,
+    }
+  end
+  trace:print {
+    type = "total", calls = total, dropped = dropped,
+      counted_in = read_kernel and "kernel" or "lua",
+  }
+end)

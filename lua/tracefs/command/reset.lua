@@ -1,0 +1,35 @@
+--- luatrace reset: ends a capture and removes what it left.
+local standing = require "tracefs.command.standing"
+local words = require "tracefs.command.words"
+
+local reset = {}
+
+local OPTIONS <const> = {
+  standing.option,
+  { long = "--force", help = "Also an instance that luatrace start did not make." },
+}
+
+function reset.help()
+  return [[
+Usage: luatrace reset [-B NAME] [--force]
+
+Ends a capture and removes its buffers, with what is in them.
+
+Options:
+]] .. words.help(OPTIONS)
+end
+
+---@param list string[]
+---@return integer status
+function reset.run(list)
+  local options = words.parse_options(OPTIONS, list)
+  return standing.run(options.name, function(instance)
+    if not options.force and not instance:is_kept() then
+      error(("%s is not of luatrace start: another program may need it; --force removes it"):format(
+        instance:dir()), 0)
+    end
+    instance:adopt()
+  end)
+end
+
+return reset

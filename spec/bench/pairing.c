@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The matching of pairs without Lua: keeps so many starts open, and for each new start stops one,
+ * the oldest or one that is picked at random. Prints the pairs and the CPU time that they took.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "pairing.h"
+
+static uint64_t random_bits = 7919;
+
+static uint64_t next_random(void)
+{
+	random_bits ^= random_bits << 13;
+	random_bits ^= random_bits >> 7;
+	random_bits ^= random_bits << 17;
+	return random_bits;
+}
+
+static uint64_t thread_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Keys as addresses of the kernel's buffers are: so many bytes apart, used again and again. */
+static struct key key_of(uint64_t number)
+{
+	struct key key = { .count = 1 };
+
+	key.parts[0].number = (int64_t)(UINT64_C(0xffff888100000000) + number * 256);
+	return key;
+}
+
+static void start(struct pairing *pairing, uint64_t number, struct event *event)
+{
+	struct key key = key_of(number);
+
+	event->ts += 10;
+	pairing_see(pairing, event);
+	if (!pairing_start(pairing, &key, event, 0, NULL)) {
+		fputs("pairing: out of memory\n", stderr);
+		exit(1);
+	}
+}
+
+static void stop(struct pairing *pairing, uint64_t number, struct event *event)
+{
+	struct key key = key_of(number);
+	struct pairing_ended ended;
+
+	event->ts += 10;
+	pairing_see(pairing, event);
+	if (pairing_stop(pairing, &key, event) && pairing_take_ended(pairing, &ended))
+		pairing_release(pairing, ended.number);
+}
+
+int main(int argc, char **argv)
+{
+	struct pairing_options options = { .parts = 1, .max = UINT32_MAX / 4 };
+	struct pairing_counts counts;
+	struct event event = { 0 };
+	struct pairing *pairing;
+	uint32_t *open;
+	uint64_t pairs;
+	uint64_t spent;
+	uint32_t room;
+	bool at_random;
+
+	if (argc != 4) {
+		fputs("usage: pairing OPEN PAIRS oldest|random\n", stderr);
+		return 2;
+	}
+	at_random = strcmp(argv[3], "random") == 0;
+	room = (uint32_t)strtoul(argv[1], NULL, 10);
+	pairs = strtoull(argv[2], NULL, 10);
+	open = calloc(room ? room : 1, sizeof(*open));
+	pairing = pairing_create(&options);
+	if (!open || !pairing || !room) {
+		fputs("pairing: out of memory\n", stderr);
+		return 1;
+	}
+	for (uint32_t i = 0; i < room; i++) {
+		open[i] = i;
+		start(pairing, i, &event);
+	}
+	spent = thread_ns();
+	for (uint64_t i = 0; i < pairs; i++) {
+		uint32_t at = (uint32_t)((at_random ? next_random() : i) % room);
+
+		stop(pairing, open[at], &event);
+		/* the key of the one before is free for the next */
+		start(pairing, open[at], &event);
+	}
+	spent = thread_ns() - spent;
+	pairing_counts(pairing, &counts);
+	printf("events=%llu cpu_ns=%llu open=%llu\n",
+	       (unsigned long long)counts.ends[PAIRING_MATCHED], (unsigned long long)spent,
+	       (unsigned long long)counts.open);
+	pairing_free(pairing);
+	free(open);
+	return 0;
+}

@@ -1,0 +1,49 @@
+local helper = require "spec.support.helper"
+
+-- The sanitizers' runs have enough with what is ours and quick.
+local ONLY = helper.short and "bchi" or "abcdefghij"
+
+-- What the benchmark measures is nobody's failure; that it measures everything is checked.
+describe("make bench", function()
+  it("comes to its table, with every way of reading both events", function()
+    local status, out, err = helper.execute({
+      helper.interpreter, "spec/bench/run.lua", helper.build, "--quick", "--only", ONLY,
+      timeout = 180, collector = "usual",
+    })
+    assert.equal(0, status, err)
+    local section
+    local rows = {}
+    for line in out:gmatch("[^\n]+") do
+      section = line:match("^   ([%w_]+:[%w_]+)$") or line:match("^   (starting):")
+        or line:match("^   (memory):") or line:match("^   (file):") or section
+      local letter, rest = line:match("^(%l)  (.*)$")
+      if letter then
+        table.insert(rows, letter .. " " .. section)
+        -- A number, or the reason why there is none.
+        local said = rest:find("%d%.%d") or rest:find("not installed") or rest:find("cannot")
+        assert.truthy(said, line)
+      end
+    end
+    local expected = {}
+    for _, label in ipairs({ "raw_syscalls:sys_enter", "sched:sched_switch" }) do
+      for letter in ("abbccdehf"):gmatch("[" .. ONLY .. "]") do
+        table.insert(expected, letter .. " " .. label)
+      end
+    end
+    for letter in ("hhhhhi"):gmatch("[" .. ONLY .. "]") do
+      table.insert(expected, letter .. " memory")
+    end
+    for letter in ("jjjjjjj"):gmatch("[" .. ONLY .. "]") do
+      table.insert(expected, letter .. " file")
+    end
+    local starts = 0
+    for i = #rows, 1, -1 do
+      if rows[i] == "g starting" then
+        table.remove(rows, i)
+        starts = starts + 1
+      end
+    end
+    assert.same(expected, rows)
+    assert.is_true(starts >= 3 or not ONLY:find("g"), out)
+  end)
+end)

@@ -1,0 +1,300 @@
+local helper = require "spec.support.helper"
+
+local NETLAT = "examples/netlat.lua"
+-- A size that nobody else's packets have: 28 bytes of headers on the way up, 42 on the way down.
+local SIZE <const> = 1151
+local OURS <const> = ("len == %d || len == %d"):format(SIZE + 28, SIZE + 42)
+
+local function udp(count)
+  return ("%s udp %d %d >&2"):format(helper.quote(helper.program("support/load")), count, SIZE)
+end
+
+local function run(words)
+  words.timeout = words.timeout or 60
+  local status, out, err = helper.run(words)
+  assert.equal(0, status, err)
+  for line in out:gmatch("[^\n]+") do
+    assert.is_true(#line < 80, "80 columns or more: " .. line)
+  end
+  return out, err
+end
+
+-- The tables as { latency = { [device] = {...} }, packets = { [device] = {...} } }.
+local function objects(out)
+  local json = require "dkjson"
+  local found = { latency = {}, packets = {} }
+  for line in out:gmatch("[^\n]+") do
+    local object = assert(json.decode(line))
+    if found[object.type] then
+      found[object.type][object.device] = object
+    end
+  end
+  return found
+end
+
+local function run_json(words)
+  local status, out, err = helper.run(
+    table.move(words, 1, #words, 3, { "-f", "json", timeout = 60 }))
+  assert.equal(0, status, err)
+  return objects(out)
+end
+
+-- Of all devices: what was queued has one end each, and what was received one beginning or none.
+local function check_sums(devices)
+  local received, ends = 0, 0
+  for name, packets in pairs(devices) do
+    assert.equal(packets.queued,
+      packets.paired + packets.freed + packets.again + packets.voided + packets.open, name)
+    received, ends = received + packets.received, ends + packets.paired + packets.alone
+  end
+  assert.equal(received, ends)
+end
+
+describe("examples/netlat.lua", function()
+  for _, count in ipairs { 23, 10007 } do
+    it(("finds exactly %d pairs over lo"):format(count), function()
+      local found = run_json { "-c", udp(count), NETLAT, "--device", "lo", "--filter", OURS }
+      local latency, packets = found.latency.lo, found.packets.lo
+      assert.equal(count, latency.pairs)
+      assert.same({
+        type = "packets", device = "lo", queued = count, paired = count, freed = 0, again = 0,
+        voided = 0, open = 0, received = count, alone = 0,
+      }, packets)
+      assert.is_true(latency.min_ns > 0)
+      local before = latency.min_ns
+      for _, name in ipairs { "p50_ns", "p90_ns", "p99_ns", "p99.9_ns", "max_ns" } do
+        assert.is_true(latency[name] >= before, name)
+        before = latency[name]
+      end
+      assert.is_true(latency.avg_ns >= latency.min_ns and latency.avg_ns <= latency.max_ns)
+    end)
+  end
+
+  it("finds the same on the recording of the run", function()
+    local dir = helper.tmpdir()
+    local recorder, path = dir .. "/recorder.lua", dir .. "/trace.dat"
+    helper.write_file(recorder, ([[
+      require("tracefs.script"):record(%q)
+      dofile(%q)
+    ]]):format(path, NETLAT))
+    local live = run_json { "-c", udp(1007), recorder, "--device", "lo", "--filter", OURS }
+    local again = run_json { "-i", path, NETLAT, "--device", "lo", "--filter", OURS }
+    assert.equal(1007, live.latency.lo.pairs)
+    assert.same(live, again)
+  end)
+
+  it("prints the tables and a histogram of the same count", function()
+    local out = run { "-c", udp(23), NETLAT, "--device", "lo", "--filter", OURS }
+    assert.truthy(out:find("\nlo +23 +[%d.]+[num]s "), out)
+    assert.truthy(out:find("\nlo +23 +23 +0 +0 +0 +0 +23 +0\n"), out)
+    local sum = 0
+    for count in assert(out:match("\nlo, ns\n(.*)$"), out):gmatch("%d+ %.%. %d+ +(%d+) |") do
+      sum = sum + count
+    end
+    assert.equal(23, sum)
+  end)
+
+  it("leaves the histogram out when asked to", function()
+    local out = run { "-c", udp(23), NETLAT, "--filter", OURS, "--no-histogram" }
+    assert.truthy(out:find("\nlo +23 "), out)
+    assert.falsy(out:find("|", 1, true), out)
+  end)
+
+  it("starts anew at each interval", function()
+    local out = run {
+      "-c", ("sleep 0.1; %s; sleep 0.5; %s"):format(udp(23), udp(17)),
+      NETLAT, "--filter", OURS, "--interval", "0.3", "--no-histogram", timeout = 60,
+    }
+    local counts = {}
+    for count in out:gmatch("received   alone\nlo +%d+ +(%d+) ") do
+      counts[#counts + 1] = tonumber(count)
+    end
+    local sum = 0
+    for _, count in ipairs(counts) do
+      sum = sum + count
+    end
+    assert.equal(40, sum, out)
+    assert.is_true(#counts >= 2, out)
+  end)
+
+  it("says so when there was no packet", function()
+    local out = run { "-c", "true", NETLAT, "--device", "nosuch0" }
+    assert.equal("no packet was queued or received on nosuch0\n", out)
+  end)
+
+  it("follows a packet from device to device", function()
+    local VETH <const> = "ip link add lt7919a type veth peer name lt7919b"
+    local made, _, err = helper.execute { "unshare", "-n", "sh", "-c", VETH }
+    if made ~= 0 then
+      pending("no veth devices here: " .. err)
+      return
+    end
+    -- A device that comes up sends router solicitations and the like by itself.
+    local found = run_json {
+      "-c", ("unshare -n sh -c '%s && ip link set lt7919a up && ip link set lt7919b up; sleep 2'")
+        :format(VETH),
+      NETLAT, "--device", "lt7919a", "--device", "lt7919b",
+    }
+    assert.is_true(found.latency["lt7919a>lt7919b"].pairs > 0)
+    assert.is_true(found.latency["lt7919b>lt7919a"].pairs > 0)
+    assert.is_nil(found.latency.lt7919a)
+    check_sums(found.packets)
+  end)
+
+  it("gives pairs up where events were lost: no latency spans a gap", function()
+    local dir = helper.tmpdir()
+    -- The reader sleeps over and over while packets are sent at full speed into a small buffer.
+    helper.write_file(dir .. "/slow.lua", ([[
+      package.path = %q .. "/examples/?.lua;" .. package.path
+      local trace = require "tracefs.script"
+      require "netlat"
+      trace:on_lost(function(lost) trace:print { type = "gap", cpu = lost.cpu } end)
+      trace:every(0.15, function()
+        local wake = require("tracefs").now() + 100000000
+        while require("tracefs").now() < wake do end
+      end)
+    ]]):format(helper.root))
+    local status, out, err = helper.run {
+      "-f", "json", "-b", "64", "-c", udp(300003), dir .. "/slow.lua",
+      "--device", "lo", "--filter", OURS, timeout = 100,
+    }
+    assert.equal(0, status, err)
+    local found = objects(out)
+    local latency, packets = found.latency.lo, found.packets.lo
+    check_sums(found.packets)
+    assert.truthy(out:find('"type":"gap"', 1, true), out)
+    -- where a gap begins or ends between the two events of a packet
+    assert.is_true(packets.voided + packets.alone > 0)
+    assert.is_true(packets.queued < 300003)
+    assert.is_true(latency.max_ns < 50000000, "a latency of " .. latency.max_ns .. " ns")
+  end)
+
+  it("explains itself, and leaves nothing behind then", function()
+    local before = helper.snapshot()
+    local status, out = helper.run { NETLAT, "--help" }
+    assert.equal(0, status)
+    assert.truthy(out:find("--no-histogram", 1, true))
+    assert.same({}, helper.leftovers(before))
+  end)
+
+  it("refuses options that make no sense", function()
+    for _, words in ipairs {
+      { NETLAT, "--interval", "0" },
+      { NETLAT, "--interval", "soon" },
+      { NETLAT, "--nosuch" },
+    } do
+      local status, out, err = helper.run(words)
+      assert.equal(1, status)
+      assert.equal("", out)
+      assert.truthy(err:find(words[#words], 1, true), err)
+    end
+  end)
+
+  it("shows the kernel's word on a filter", function()
+    local status, _, err = helper.run { NETLAT, "--filter", "nosuch == 5" }
+    assert.equal(1, status)
+    assert.truthy(err:find("nosuch == 5", 1, true), err)
+    assert.truthy(err:find("Field not found", 1, true), err)
+  end)
+end)
+
+-- Sequences that no load makes on purpose, brought to the script's pair one by one.
+describe("the bookkeeping of examples/netlat.lua", function()
+  local made_events = require "spec.support.made_events"
+  local pair, make, at_end, printed
+
+  before_each(function()
+    local set = made_events.new()
+    local fields = { { "skbaddr", "u64" }, { "name", "char[16]" } }
+    make, printed = {}, {}
+    for _, label in ipairs {
+      "net:net_dev_queue", "net:netif_receive_skb", "skb:consume_skb", "skb:kfree_skb",
+    } do
+      make[label:match ":(.*)"] = set.add(label, fields)
+    end
+    package.loaded["tracefs.script"] = {
+      args = {},
+      format = "json",
+      pair = function(_, options)
+        pair = require("tracefs.pair").new(options, set.find)
+        return pair
+      end,
+      at_end = function(_, fn) at_end = fn end,
+      print = function(_, object) printed[object.type .. " " .. object.device] = object end,
+    }
+    assert(loadfile(NETLAT))()
+  end)
+
+  after_each(function()
+    package.loaded["tracefs.script"] = nil
+  end)
+
+  local function bring(event, skb, now, device)
+    pair:feed(make[event]({ skbaddr = skb, name = device or "lo" }, { common_timestamp = now }))
+  end
+  local function queue(skb, now, device) bring("net_dev_queue", skb, now, device) end
+  local function receive(skb, now, device) bring("netif_receive_skb", skb, now, device) end
+
+  local function counts()
+    at_end()
+    check_sums { lo = printed["packets lo"] }
+    local p = printed["packets lo"]
+    return ("%d queued %d paired %d freed %d again %d voided %d open %d received %d alone"):format(
+      p.queued, p.paired, p.freed, p.again, p.voided, p.open, p.received, p.alone)
+  end
+
+  it("does not pair an address that was freed and used again", function()
+    queue(7, 100)
+    bring("consume_skb", 7, 150)
+    receive(7, 900)
+    queue(8, 1000)
+    bring("kfree_skb", 8, 1100)
+    receive(8, 1900)
+    bring("kfree_skb", 9, 1950)
+    assert.equal("2 queued 0 paired 2 freed 0 again 0 voided 0 open 2 received 2 alone", counts())
+    assert.is_nil(printed["latency lo"])
+  end)
+
+  it("starts the clock at the last queue event", function()
+    queue(7, 100)
+    queue(7, 250)
+    receive(7, 300)
+    assert.equal("2 queued 1 paired 0 freed 1 again 0 voided 0 open 1 received 0 alone", counts())
+    assert.equal(50, printed["latency lo"].max_ns)
+  end)
+
+  it("pairs a packet once", function()
+    queue(7, 100)
+    receive(7, 130)
+    receive(7, 160)
+    assert.equal("1 queued 1 paired 0 freed 0 again 0 voided 0 open 2 received 1 alone", counts())
+    assert.equal(30, printed["latency lo"].max_ns)
+  end)
+
+  it("forgets what was open when events are lost, whatever CPU they were lost on", function()
+    queue(7, 100)
+    queue(8, 110)
+    receive(8, 120)
+    pair:lost { cpu = 1, count = 5, after_ts = 120, before_ts = 800 }
+    receive(7, 900)
+    queue(7, 1000)
+    assert.equal("3 queued 1 paired 0 freed 0 again 1 voided 1 open 2 received 1 alone", counts())
+    assert.equal(10, printed["latency lo"].max_ns)
+  end)
+
+  it("has no latency below zero when an event was late", function()
+    queue(7, 100)
+    receive(7, 90)
+    assert.equal("1 queued 0 paired 0 freed 0 again 1 voided 0 open 1 received 1 alone", counts())
+  end)
+
+  it("tells devices apart", function()
+    queue(7, 100, "veth0")
+    receive(7, 140, "lo")
+    receive(9, 150, "eth0")
+    at_end()
+    assert.equal(40, printed["latency veth0>lo"].max_ns)
+    assert.equal(1, printed["packets veth0"].paired)
+    assert.equal(1, printed["packets eth0"].alone)
+  end)
+end)

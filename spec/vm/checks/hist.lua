@@ -1,0 +1,691 @@
+-- What the kernel counts and measures by itself, against what handlers saw of the same events.
+local guest = require "harness"
+local hist = require "tracefs.hist"
+local tracefs = require "tracefs"
+
+-- A session on a kernel that has all of it.
+local function new_session(options)
+  local session = tracefs.session(options or { buffer_kb = 2048 })
+  if not hist.supported(session.instance) then
+    session:close()
+    guest.skip("this kernel has no hist triggers")
+  end
+  return session
+end
+
+local function need_synthetic()
+  if not guest.exists(guest.dir .. "/synthetic_events") then
+    guest.skip("this kernel has no synthetic events")
+  end
+end
+
+local function sum_of(result)
+  local sum = 0
+  for _, row in ipairs(result.rows) do
+    sum = sum + row.values.hitcount
+  end
+  return sum
+end
+
+-- Rows as "key key: count" lines, sorted: to compare with what a handler has counted.
+local function lines_of(counts)
+  local lines = {}
+  for key, count in pairs(counts) do
+    lines[#lines + 1] = ("%s: %d"):format(key, count)
+  end
+  table.sort(lines)
+  return table.concat(lines, "\n")
+end
+
+guest.check("hist: system calls by process and call are those that a handler counts", function()
+  local session <close> = new_session()
+  local counts, seen = {}, 0
+  local filter = 'COMM ~ "load*"'
+  local counted = session:hist(guest.SYSCALL, {
+    keys = { "common_pid.execname", "id.syscall" }, sort = "hitcount.descending", filter = filter,
+  })
+  session:on(guest.SYSCALL, { "common_pid", "id", filter = filter }, function(pid, id)
+    local key = ("%d %d"):format(pid, id)
+    counts[key] = (counts[key] or 0) + 1
+    seen = seen + 1
+  end)
+  local stats = guest.run_load(session, "syscalls", "1009")
+  guest.equal(0, stats.lost, "lost")
+  local result = assert(counted:read())
+  local rows, names = {}, {}
+  for _, row in ipairs(result.rows) do
+    local who, call = row.keys.common_pid, row.keys.id
+    rows[("%d %d"):format(who.pid, call.id)] = row.values.hitcount
+    guest.truth(who.comm:find "^load", "a row of %s", who.comm)
+    names[call.name or "?"] = row.values.hitcount
+  end
+  guest.equal(lines_of(counts), lines_of(rows), "rows")
+  guest.equal(seen, result.hits, "hits")
+  guest.equal(seen, sum_of(result), "the sum of the rows")
+  guest.equal(#result.rows, result.entries, "entries")
+  guest.equal(0, result.dropped, "dropped")
+  guest.equal(0, result.unreadable, "unreadable")
+  guest.equal(1009, names.sys_getppid, "calls of getppid")
+  guest.equal(result.rows[1].keys.id.name, "sys_getppid", "the most frequent call")
+end)
+
+guest.check("hist: the tracer's own calls are left out, and what comes after the end", function()
+  local session <close> = new_session()
+  local counted = session:hist(guest.SYSCALL, { keys = "common_pid" })
+  guest.sh("/spec/load syscalls 101 >/dev/null")
+  guest.equal(0, assert(counted:read()).hits, "before the start")
+  guest.run_load(session, "syscalls", "101")
+  local result = assert(counted:read())
+  guest.truth(result.hits >= 101, "%d hits", result.hits)
+  for _, row in ipairs(result.rows) do
+    guest.truth(row.keys.common_pid ~= guest.pid, "the tracer is in it")
+  end
+  guest.sh("/spec/load syscalls 101 >/dev/null")
+  guest.equal(result.hits, assert(counted:read()).hits, "after the end")
+  guest.equal(true, assert(counted:read()).paused, "paused")
+end)
+
+guest.check("hist: pause, continue, clear, remove", function()
+  local session <close> = new_session()
+  local nr, filter = guest.fresh_nr()
+  local counted = session:hist(guest.SYSCALL, {
+    keys = "id", filter = filter, size = 128, pause = true,
+  })
+  local function after(calls)
+    guest.equal(0, (guest.sh(("/spec/load syscalls %d --nr %d"):format(calls, nr))))
+    local result = assert(counted:read())
+    guest.equal(result.hits, sum_of(result))
+    return result.hits
+  end
+  session:start()
+  guest.equal(0, after(7), "made paused")
+  assert(counted:continue())
+  guest.equal(11, after(11), "continued")
+  assert(counted:pause())
+  guest.equal(11, after(13), "paused")
+  assert(counted:clear())
+  guest.equal(0, assert(counted:read()).hits, "cleared")
+  assert(counted:continue())
+  local result = assert(counted:read())
+  guest.equal(17, after(17), "continued")
+  guest.equal(false, result.paused)
+  assert(counted:remove())
+  guest.equal(0, #session.instance:triggers("raw_syscalls", "sys_enter"), "triggers")
+  guest.equal(false, (pcall(counted.read, counted)))
+end)
+
+guest.check("hist: kinds of keys", function()
+  local session <close> = new_session()
+  local nr, filter = guest.fresh_nr()
+  local plain = session:hist(guest.SYSCALL, { keys = { "id", "common_cpu" }, filter = filter })
+  local hex = session:hist(guest.SYSCALL, { keys = "id.hex", filter = filter })
+  local log2 = session:hist(guest.SYSCALL, { keys = "id.log2", filter = filter })
+  local buckets = session:hist(guest.SYSCALL, { keys = "id.buckets=1000", filter = filter })
+  local stack = session:hist(guest.SYSCALL, {
+    keys = { "common_pid.execname", "common_stacktrace", "id" }, filter = filter,
+  })
+  local exec = session:hist("sched:sched_process_exec", { keys = { "filename", "pid" } })
+  local sums = session:hist("net:net_dev_queue", {
+    keys = "name", values = "len", sort = { "len.descending" }, size = 100,
+  })
+  guest.run_load(session, "syscalls", "23", "--nr", nr, "--cpu", 1)
+  local row = assert(plain:read()).rows[1]
+  guest.equal(nr, row.keys.id)
+  guest.equal(1, row.keys.common_cpu)
+  guest.equal(23, row.values.hitcount)
+  guest.equal(nr, assert(hex:read()).rows[1].keys.id)
+  local bucket = assert(log2:read()).rows[1].keys.id
+  guest.truth(bucket.low <= nr and nr <= bucket.high and bucket.low == bucket.high // 2 + 1,
+    "%d is not from %d to %d", nr, bucket.low, bucket.high)
+  bucket = assert(buckets:read()).rows[1].keys.id
+  guest.equal(nr // 1000 * 1000, bucket.low)
+  guest.equal(bucket.low + 999, bucket.high)
+  row = assert(stack:read()).rows[1]
+  guest.equal("load-calls", row.keys.common_pid.comm)
+  guest.equal(nr, row.keys.id)
+  local functions = {}
+  for i, frame in ipairs(row.keys.common_stacktrace) do
+    functions[i] = frame.symbol
+    guest.truth(frame.offset > 0 and frame.offset <= frame.size, "frame %s", frame.text)
+  end
+  guest.contains(table.concat(functions, " "), "do_syscall_64", "entry_SYSCALL_64")
+  guest.equal("/spec/load", assert(exec:read()).rows[1].keys.filename)
+  guest.equal(0, assert(sums:read()).hits)
+end)
+
+guest.check("hist: sums, and addresses as symbols", function()
+  local session <close> = new_session()
+  local sent, count = 0, 0
+  local sums = session:hist("net:net_dev_queue", {
+    keys = "name", values = "len", sort = { "len.descending" }, size = 100,
+  })
+  local sites = session:hist("kmem:kmalloc", {
+    keys = "call_site.sym-offset", values = { "bytes_req" }, filter = 'COMM == "load"',
+  })
+  session:on("net:net_dev_queue", { "len" }, function(len)
+    sent, count = sent + len, count + 1
+  end)
+  guest.run_load(session, "udp", 31, 777)
+  local row = assert(sums:read()).rows[1]
+  guest.equal("lo", row.keys.name)
+  guest.equal(count, row.values.hitcount)
+  guest.equal(sent, row.values.len)
+  local result = assert(sites:read())
+  guest.truth(#result.rows > 0, "no kmalloc")
+  for _, site in ipairs(result.rows) do
+    local at = site.keys.call_site
+    guest.truth(at.address < 0 and at.symbol and at.offset < at.size, "call site %s", at.text)
+  end
+end)
+
+guest.check("hist: names that are made to confuse", function()
+  local session <close> = new_session()
+  -- 15 bytes: a line's end, and what looks like the end of a key and the next row
+  local name = '1], } x: 9\n{ c"'
+  local nr, filter = guest.fresh_nr()
+  local by_pid = session:hist(guest.SYSCALL, {
+    keys = { "common_pid.execname", "id" }, filter = filter,
+  })
+  local by_comm = session:hist("task:task_rename", { keys = { "newcomm", "pid" } })
+  session:at_start(function()
+    local status, _, err = guest.sh(([[lua=$(cat /interpreter)
+      "$lua" -e 'local f = io.open("/proc/self/comm", "w") f:setvbuf("no")
+        f:write(string.char(%s)) os.execute("exec /spec/load syscalls 3 --nr %d")']]):format(
+      table.concat({ name:byte(1, -1) }, ","), nr))
+    guest.equal(0, status, err)
+    session:finish()
+  end)
+  session:run { duration = 60 }
+  local result = assert(by_comm:read())
+  guest.equal(0, result.unreadable, "unreadable")
+  guest.equal(result.entries, #result.rows, "entries")
+  local found = false
+  for _, row in ipairs(result.rows) do
+    found = found or row.keys.newcomm == name
+  end
+  guest.truth(found, "the name is not among the rows")
+  guest.equal(3, assert(by_pid:read()).hits)
+end)
+
+guest.check("hist: one name, one table; the names of two sessions are two", function()
+  local session <close> = new_session()
+  local other <close> = new_session()
+  local nr, filter = guest.fresh_nr()
+  local options = { keys = "id", name = "both", filter = filter }
+  local enter = session:hist(guest.SYSCALL, options)
+  local exit = session:hist("raw_syscalls:sys_exit", options)
+  local theirs = other:hist(guest.SYSCALL, options)
+  other:start()
+  guest.run_load(session, "syscalls", "29", "--nr", nr)
+  other:finish()
+  guest.equal(58, assert(enter:read()).hits, "enter and exit")
+  guest.equal(58, assert(exit:read()).hits, "exit and enter")
+  guest.equal(29, assert(theirs:read()).hits, "the other session")
+end)
+
+guest.check("hist: too many keys for its size are counted as dropped", function()
+  local session <close> = new_session()
+  local nr, filter = guest.fresh_nr()
+  local counted = session:hist(guest.SYSCALL, {
+    keys = "common_timestamp", size = 128, filter = filter,
+  })
+  guest.run_load(session, "syscalls", "1009", "--nr", nr)
+  local result = assert(counted:read())
+  guest.note("%d rows, %d hits, %d dropped", #result.rows, result.hits, result.dropped)
+  guest.truth(result.dropped > 0, "nothing was dropped")
+  guest.equal(result.hits, sum_of(result), "hits")
+  guest.equal(1009, result.hits + result.dropped, "hits and dropped")
+end)
+
+guest.check("hist: variables; onmax and onchange save", function()
+  local session <close> = new_session()
+  local nr, filter = guest.fresh_nr()
+  local longest = session:hist(guest.SYSCALL, {
+    keys = "id", variables = { pid = "common_pid" }, filter = filter,
+    actions = { { onmax = "$pid", save = { "common_pid", "id" } } },
+  })
+  local changed = session:hist("sched:sched_switch", {
+    keys = "next_pid", variables = { "prio=next_prio" }, filter = 'next_comm == "load"',
+    actions = { { onchange = "$prio", save = { "next_comm", "prev_comm", "prev_pid" } } },
+  })
+  guest.run_load(session, "syscalls", "7", "--nr", nr)
+  local row = assert(longest:read()).rows[1]
+  guest.equal(nr, row.saved.id)
+  guest.equal(row.max, row.saved.common_pid)
+  local result = assert(changed:read())
+  guest.equal(0, result.unreadable)
+  row = result.rows[1]
+  guest.equal(120, row.changed)
+  guest.equal("load", row.saved.next_comm)
+  guest.truth(type(row.saved.prev_comm) == "string", "prev_comm is not a string")
+  local ok, message = longest:pause()
+  guest.equal(nil, ok)
+  guest.contains(message, "cannot pause a histogram with variables")
+end)
+
+guest.check("hist: snapshots of an instance that no session reads", function()
+  new_session():close()
+  if not guest.exists(guest.dir .. "/snapshot") then
+    guest.skip("this kernel has no snapshots")
+  end
+  local instance <close> = assert(tracefs.instance_create())
+  local nr, filter = guest.fresh_nr()
+  assert(instance:trace_on())
+  local counted = hist.add({ instance = instance }, guest.SYSCALL, {
+    keys = "id", variables = { pid = "common_pid" }, filter = filter,
+    actions = { { onmax = "$pid", snapshot = true } },
+  })
+  guest.equal(0, (guest.sh(("/spec/load syscalls 3 --nr %d"):format(nr))))
+  local result = assert(counted:read())
+  guest.contains(result.snapshot, "triggered by event with key", tostring(nr))
+  guest.equal(3, result.hits)
+  do
+    local session <close> = new_session()
+    local ok, err = pcall(session.hist, session, guest.SYSCALL, {
+      keys = "id", variables = { pid = "common_pid" },
+      actions = { { onmax = "$pid", snapshot = true } },
+    })
+    guest.equal(false, ok)
+    guest.contains(err, "a session is reading it")
+  end
+end)
+
+-- ---------------------------------------------------------------------------
+-- Synthetic events and latencies
+-- ---------------------------------------------------------------------------
+
+-- The latencies that handlers see, as wakelat and netlat do: the latest start of a key.
+local function pairs_by_handlers(session, start, stop)
+  local open, times = {}, {}
+  session:on(start.event, { start.key, "common_timestamp", filter = start.filter },
+    function(key, ts)
+      open[key] = ts
+    end)
+  session:on(stop.event, { stop.key, "common_timestamp", filter = stop.filter },
+    function(key, ts)
+      local from = open[key]
+      if from then
+        open[key] = nil
+        times[#times + 1] = ts - from
+      end
+    end)
+  return times
+end
+
+-- Each of the kernel's rows has as many of the times as are in its range.
+local function agree(times, result)
+  local sum = 0
+  for _, time in ipairs(times) do
+    sum = sum + time
+  end
+  guest.equal(#times, result.count, "pairs")
+  guest.equal(sum, result.sum, "sum")
+  for _, row in ipairs(result.rows) do
+    local count, row_sum = 0, 0
+    for _, time in ipairs(times) do
+      if row.low <= time and time <= row.high then
+        count, row_sum = count + 1, row_sum + time
+      end
+    end
+    guest.equal(count, row.count, ("from %d to %d ns"):format(row.low, row.high))
+    guest.equal(row_sum, row.sum, ("sum from %d to %d ns"):format(row.low, row.high))
+  end
+end
+
+guest.check("kernel_latency: wakeup to running is what handlers measure", function()
+  need_synthetic()
+  local session <close> = new_session()
+  local start = { event = "sched:sched_waking", key = "pid", filter = 'comm ~ "load*"' }
+  local stop = { event = "sched:sched_switch", key = "next_pid", filter = 'next_comm ~ "load*"' }
+  local measured = session:kernel_latency {
+    start = start.event, stop = stop.event, key = { start = start.key, stop = stop.key },
+    start_filter = start.filter, stop_filter = stop.filter, by = "next_comm",
+  }
+  local times = pairs_by_handlers(session, start, stop)
+  local stats = guest.run_load(session, "threads", 1, 211)
+  guest.equal(0, stats.lost, "lost")
+  local result = assert(measured:read())
+  guest.truth(#times > 100, "%d pairs", #times)
+  guest.equal(0, result.dropped, "dropped")
+  agree(times, result)
+  local sum, names = 0, {}
+  for _, group in ipairs(result.groups) do
+    sum = sum + group.count
+    names[group.by.next_comm] = group.count
+  end
+  guest.equal(result.count, sum, "the groups' counts")
+  guest.truth(names["load-ping"] and names["load-pong"], "the groups' names")
+end)
+
+guest.check("kernel_latency: packets from queue to receive are what handlers measure", function()
+  need_synthetic()
+  local session <close> = new_session()
+  local start = { event = "net:net_dev_queue", key = "skbaddr" }
+  local stop = { event = "net:netif_receive_skb", key = "skbaddr" }
+  local measured = session:kernel_latency {
+    start = start.event, stop = stop.event, key = "skbaddr", buckets = 10000, rows = 4096,
+    by = { "name" },
+  }
+  local times = pairs_by_handlers(session, start, stop)
+  local stats = guest.run_load(session, "udp", 211)
+  guest.equal(0, stats.lost, "lost")
+  local result = assert(measured:read())
+  guest.truth(#times >= 211, "%d pairs", #times)
+  guest.equal(0, result.dropped, "dropped")
+  agree(times, result)
+  guest.equal(9999, result.rows[1].high - result.rows[1].low, "width")
+  guest.equal(1, #result.groups, "groups")
+  guest.equal("lo", result.groups[1].by.name, "the device")
+end)
+
+guest.check("synthetic events: their values, and their text is the kernel's", function()
+  need_synthetic()
+  local session <close> = new_session { own_events = true }
+  local label = session:synthetic("woken", { "u64 lat", "pid_t pid", "char comm[16]", "int prio" })
+  guest.equal("synthetic:woken", label)
+  session:hist("sched:sched_waking", {
+    keys = "pid", variables = { t0 = "common_timestamp" }, filter = 'comm == "load-ping"',
+  })
+  session:hist("sched:sched_switch", {
+    keys = "next_pid", variables = { lat = "common_timestamp-$t0" },
+    filter = 'next_comm == "load-ping"',
+    actions = { { onmatch = "sched:sched_waking", trace = "woken",
+      with = { "$lat", "next_pid", "next_comm", "next_prio" } } },
+  })
+  local times = pairs_by_handlers(session,
+    { event = "sched:sched_waking", key = "pid", filter = 'comm == "load-ping"' },
+    { event = "sched:sched_switch", key = "next_pid", filter = 'next_comm == "load-ping"' })
+  local seen, lines = {}, {}
+  session:on(label, function(ev)
+    seen[#seen + 1] = ev.lat
+    guest.equal("load-ping", ev.comm)
+    guest.equal(120, ev.prio)
+    lines[#lines + 1] = tostring(ev)
+  end)
+  -- before the stream takes it, as cat trace would show it
+  session:start()
+  guest.equal(0, (guest.sh "/spec/load threads 1 53 >/dev/null"))
+  local trace = session.instance:read "trace"
+  session:finish()
+  session:run()
+  guest.equal(#times, #seen, "synthetic events")
+  table.sort(times)
+  table.sort(seen)
+  guest.equal(table.concat(times, " "), table.concat(seen, " "), "latencies")
+  local wanted = {}
+  for line in trace:gmatch "[^\n]+" do
+    if line:find("_woken: ", 1, true) then
+      wanted[#wanted + 1] = line
+    end
+  end
+  guest.equal(table.concat(wanted, "\n"), table.concat(lines, "\n"), "text")
+end)
+
+-- What came with Linux 6.3: shown by the kernel's own help.
+local function syntax()
+  return require("tracefs.hist_text").syntax(guest.read(guest.dir .. "/README"))
+end
+
+guest.check("hist: percentages, bars, and rows without their hits", function()
+  local session <close> = new_session()
+  if not (syntax().modifiers.percent and syntax().nohitcount) then
+    guest.skip("this kernel has no .percent, .graph and nohitcount")
+  end
+  local nr, filter = guest.fresh_nr()
+  local shown = session:hist(guest.SYSCALL, {
+    keys = "id", values = { "hitcount.percent", "hitcount.graph" }, filter = filter,
+  })
+  local bare = session:hist(guest.SYSCALL, {
+    keys = { "common_cpu", "id" }, values = { "id.hex" }, nohitcount = true, filter = filter,
+    sort = "id",
+  })
+  guest.run_load(session, "syscalls", "20", "--nr", nr, "--cpu", 1)
+  local values = assert(shown:read()).rows[1].values
+  guest.equal(20, values.hitcount)
+  guest.equal(100.0, values["hitcount.percent"])
+  guest.equal(20, values["hitcount.graph"])
+  local result = assert(bare:read())
+  guest.equal(1, result.rows[1].keys.common_cpu)
+  guest.equal(20 * nr, result.rows[1].values.id)
+  guest.equal(nil, result.rows[1].values.hitcount)
+  guest.equal(20, result.hits)
+end)
+
+guest.check("hist: the name of the running task as a key, where the kernel takes it", function()
+  local session <close> = new_session()
+  local nr, filter = guest.fresh_nr()
+  local ok, counted = pcall(session.hist, session, guest.SYSCALL, {
+    keys = { "common_comm", "id" }, filter = filter,
+  })
+  if not ok then
+    guest.contains(counted, "Couldn't find field", "keys=common_comm,id")
+    guest.skip("this kernel has no common_comm")
+  end
+  guest.run_load(session, "syscalls", "11", "--nr", nr)
+  local row = assert(counted:read()).rows[1]
+  guest.equal("load-calls", row.keys.common_comm)
+  guest.equal(nr, row.keys.id)
+  guest.equal(11, row.values.hitcount)
+end)
+
+guest.check("synthetic events: stacks as values, as keys, and as text", function()
+  need_synthetic()
+  local session <close> = new_session { own_events = true }
+  if not syntax().modifiers.stacktrace then
+    guest.skip("this kernel keeps no stacks in variables")
+  end
+  local nr, filter = guest.fresh_nr()
+  local label = session:synthetic("called", { "u64 lat", "long[] stack" })
+  session:hist("raw_syscalls:sys_enter", {
+    keys = "common_pid", filter = filter,
+    variables = { t0 = "common_timestamp", st = "common_stacktrace" },
+  })
+  session:hist("raw_syscalls:sys_exit", {
+    keys = "common_pid", filter = filter, variables = { lat = "common_timestamp-$t0", s = "$st" },
+    actions = { { onmatch = "raw_syscalls:sys_enter", trace = "called", with = { "$lat", "$s" } } },
+  })
+  local by_stack = session:hist(label, { keys = "stack.stacktrace", values = "lat" })
+  local lines, depth = {}, 0
+  session:on(label, function(ev)
+    lines[#lines + 1] = tostring(ev)
+    depth = #ev.stack
+  end)
+  session:start()
+  guest.equal(0, (guest.sh(("/spec/load syscalls 13 --nr %d >/dev/null"):format(nr))))
+  local trace = session.instance:read "trace"
+  session:finish()
+  session:run()
+  guest.equal(13, #lines, "events")
+  guest.truth(depth > 0, "no stack")
+  local wanted = trace:match "\n([^#\n][^\n]*_called: .*)$"
+  guest.equal((wanted:gsub("\n+", "\n"):gsub("\n$", "")), table.concat(lines, "\n"), "text")
+  local result = assert(by_stack:read())
+  guest.equal(13, result.hits)
+  local functions = {}
+  for i, frame in ipairs(result.rows[1].keys.stack) do
+    functions[i] = frame.symbol
+  end
+  guest.contains(table.concat(functions, " "), "do_syscall_64")
+end)
+
+guest.check("a session that is forgotten leaves no histogram and no synthetic event", function()
+  need_synthetic()
+  local before = guest.read(guest.dir .. "/dynamic_events")
+  local session = new_session()
+  session:kernel_latency {
+    start = "net:net_dev_queue", stop = "net:netif_receive_skb", key = "skbaddr", size = 128,
+  }
+  session:start()
+  guest.truth(before ~= guest.read(guest.dir .. "/dynamic_events"), "no dynamic event")
+  session = nil
+  collectgarbage()
+  collectgarbage()
+  guest.equal(nil, session)
+  guest.equal(0, #tracefs.instances(), "instances")
+  guest.equal(before, guest.read(guest.dir .. "/dynamic_events"), "dynamic events")
+end)
+
+guest.check("kernel_latency: what is refused leaves nothing that counts", function()
+  need_synthetic()
+  local session <close> = new_session()
+  local ok, err = pcall(session.kernel_latency, session, {
+    start = "net:net_dev_queue", stop = "net:netif_receive_skb", key = "skbaddr",
+    stop_filter = "nosuch == 1",
+  })
+  guest.equal(false, ok)
+  guest.contains(err, "Field not found", "nosuch == 1")
+  guest.equal(0, #session.instance:triggers("net", "net_dev_queue"), "triggers")
+  local measured = session:kernel_latency {
+    start = "net:net_dev_queue", stop = "net:netif_receive_skb", key = "skbaddr", size = 128,
+  }
+  guest.equal(1, #session.instance:triggers("net", "net_dev_queue"), "triggers")
+  assert(measured:remove())
+  guest.equal(0, #session.instance:triggers("net", "net_dev_queue"), "triggers")
+  guest.equal(0, #session.instance:triggers("net", "netif_receive_skb"), "triggers")
+  guest.equal(false, (pcall(measured.read, measured)))
+end)
+
+guest.check("two sessions measure at once, each its own", function()
+  need_synthetic()
+  local one <close> = new_session()
+  local two <close> = new_session()
+  local options = {
+    start = "net:net_dev_queue", stop = "net:netif_receive_skb", key = "skbaddr", size = 4096,
+  }
+  local first, second = one:kernel_latency(options), two:kernel_latency(options)
+  one:start()
+  guest.equal(0, (guest.sh "/spec/load udp 13 >/dev/null"))
+  two:start()
+  guest.equal(0, (guest.sh "/spec/load udp 17 >/dev/null"))
+  one:finish()
+  one:run()
+  guest.equal(30, assert(first:read()).count, "the first one's")
+  one:close()
+  guest.equal(0, (guest.sh "/spec/load udp 19 >/dev/null"))
+  two:finish()
+  two:run()
+  guest.equal(36, assert(second:read()).count, "the second one's")
+end)
+
+-- ---------------------------------------------------------------------------
+-- What is left, and what is refused
+-- ---------------------------------------------------------------------------
+
+local DYING <const> = [[
+  kernel_latency { start = "net:net_dev_queue", stop = "net:netif_receive_skb",
+    key = "skbaddr", size = 128 }
+  hist("sched:sched_switch", { keys = { "common_cpu", "prev_pid.log2" },
+    variables = { x = "prev_prio" }, sort = "prev_pid", size = 128 })
+  start()
+  print "ready"
+  io.stdout:flush()
+  require "tracefs.core".poll({}, 100)
+]]
+
+guest.check("after SIGKILL the next session removes histograms and synthetic events", function()
+  need_synthetic()
+  new_session():close()
+  local before = guest.read(guest.dir .. "/dynamic_events")
+  local started = guest.start { "luatrace", "-e", DYING }
+  guest.wait_until(function()
+    return started.out():find "ready"
+  end, "the session that is to be killed: " .. started.err())
+  started.kill(9)
+  guest.equal(137, started.wait(), "status")
+  guest.truth(guest.read(guest.dir .. "/dynamic_events") ~= before, "no dynamic event was there")
+  guest.equal(1, #tracefs.instances(), "instances of the dead")
+  tracefs.session {}:close()
+  guest.equal(0, #tracefs.instances(), "instances")
+  guest.equal(before, guest.read(guest.dir .. "/dynamic_events"), "dynamic events")
+end)
+
+guest.check("the kernel's reason for a histogram that it refuses, with its caret", function()
+  local session <close> = new_session()
+  for _, case in ipairs {
+    { { keys = "next_pid", variables = { d = "common_timestamp-$undef" } },
+      "Couldn't find variable", "$undef" },
+    { { keys = "next_pid", filter = "nosuch == 1" }, "Field not found", "nosuch == 1" },
+    { { keys = "next_pid", actions = { { onmax = "$x", save = "next_comm" } } },
+      "Couldn't find onmax or onchange variable", "onmax($x)" },
+  } do
+    local ok, err = pcall(session.hist, session, "sched:sched_switch", case[1])
+    guest.equal(false, ok)
+    guest.contains(err, "the kernel says:", case[2], case[3])
+    guest.truth(err:find("\n +%^"), "no caret in %s", err)
+  end
+  -- nothing of the refusals before is shown again
+  local _, err = pcall(session.hist, session, "sched:sched_switch", {
+    keys = "next_pid", filter = "prev_pid ==",
+  })
+  guest.truth(not err:find("nosuch", 1, true) and not err:find("undef", 1, true), "stale: %s", err)
+  guest.equal(0, #session.instance:triggers("sched", "sched_switch"), "triggers")
+end)
+
+guest.check("mistakes in a histogram's table are told with what there is", function()
+  local session <close> = new_session()
+  for text, options in pairs {
+    ["has no field 'nosuch'; it has: "] = { keys = "nosuch" },
+    ["no modifier .bogus; this kernel has: "] = { keys = "next_pid.bogus" },
+    ["sort: 'prev_pid' is neither a key nor a value; there are: hitcount, next_pid"] = {
+      keys = "next_pid", sort = "prev_pid",
+    },
+    ["no synthetic event 'nosuch'"] = {
+      keys = "next_pid",
+      actions = { { onmatch = "sched:sched_waking", trace = "nosuch", with = "next_pid" } },
+    },
+  } do
+    local ok, err = pcall(session.hist, session, "sched:sched_switch", options)
+    guest.equal(false, ok)
+    guest.contains(err, text)
+  end
+  guest.equal("", session.instance:error_log())
+end)
+
+guest.check("refused synthetic events", function()
+  need_synthetic()
+  local session <close> = new_session()
+  local ok, err = pcall(session.synthetic, session, "bad", "nosuchtype x")
+  guest.equal(false, ok)
+  guest.contains(err, "Invalid type", "^")
+  ok, err = pcall(session.synthetic, session, "twice", "u64 x; u64 x")
+  guest.equal(false, ok)
+  guest.contains(err, "the field 'x' is there twice")
+end)
+
+guest.check("the guide's examples of counting run", function()
+  need_synthetic()
+  new_session():close()
+  local guide = assert(guest.read "/usr/local/share/doc/luatrace/guide.md")
+  local section = guide:match "\n## Counting in the kernel\n(.-)\n## "
+  local count = 0
+  for code in section:gmatch "\n```lua\n(.-)\n```" do
+    guest.write("/tmp/example.lua", code)
+    local status, out, err = guest.sh [[
+      LUA_PATH="/usr/local/share/lua/5.4/?.lua;/usr/local/share/lua/5.4/?/init.lua" \
+        LUA_CPATH="/usr/local/lib/lua/5.4/?.so" "$(cat /interpreter)" /tmp/example.lua]]
+    guest.equal(0, status, err)
+    guest.truth(#out > 0, "the example prints nothing:\n%s", code)
+    count = count + 1
+  end
+  guest.equal(3, count, "examples")
+end)
+
+guest.check("-v shows what is written where", function()
+  new_session():close()
+  local status, _, err = guest.luatrace("-v", "-d", "0.1", "-e",
+    'h = hist("sched:sched_switch", { keys = "prev_pid" }) at_end(function() assert(h:read()) end)')
+  guest.equal(0, status, err)
+  guest.contains(err, "events/sched/sched_switch/trigger << hist:keys=prev_pid:pause\n",
+    "events/sched/sched_switch/trigger << hist:keys=prev_pid:continue\n",
+    "events/sched/sched_switch/trigger << hist:keys=prev_pid:pause\n")
+end)
+
+guest.check("a kernel without histograms says so", function()
+  local session <close> = tracefs.session { buffer_kb = 256 }
+  if hist.supported(session.instance) then
+    guest.skip("this kernel has hist triggers")
+  end
+  local ok, err = pcall(session.hist, session, guest.SYSCALL, { keys = "id" })
+  guest.equal(false, ok)
+  guest.contains(err, "this kernel has no histograms", "CONFIG_HIST_TRIGGERS")
+end)
