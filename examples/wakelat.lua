@@ -21,7 +21,7 @@
 --   ...
 --   ... and 377 more tasks
 --
---   3530 wakeups, 49 still running, 0 unseen, 0 voided, 2 open
+--   3530 wakeups, 3 repeated, 49 still running, 0 unseen, 0 voided, 2 open
 --
 --   all wakeups, ns
 --           1024 .. 2047   15 |.
@@ -30,6 +30,7 @@
 --
 --   task, pid      the woken task, under the name that it had when it was woken
 --   wakeups        that ended on a CPU; behind them their latencies, percentiles exact to 1 %
+--   repeated       woken again before it ran: it waits since the first time
 --   still running  woken before it had left its CPU: there was nothing to wait for
 --   unseen         woken, and the next that was recorded is the switch away from it: some kernels
 --                  of virtual machines do not record the switch from an idle CPU to a task
@@ -163,8 +164,8 @@ end
 trace:at_end(function()
   local counts = wakeups:counts()
   local sums = {
-    wakeups = counts.matched, still_running = still_running, unseen = unseen,
-    voided = counts.voided + counts.evicted, open = counts.open,
+    wakeups = counts.matched, repeated = counts.repeated, still_running = still_running,
+    unseen = unseen, voided = counts.voided + counts.evicted, open = counts.open,
   }
   if trace.format == "json" or trace.format == "csv" then
     print_objects(sums)
@@ -176,8 +177,8 @@ trace:at_end(function()
     print_table()
   end
   print()
-  print(("%d wakeups, %d still running, %d unseen, %d voided, %d open"):format(
-    sums.wakeups, still_running, unseen, sums.voided, sums.open))
+  print(("%d wakeups, %d repeated, %d still running, %d unseen, %d voided, %d open"):format(
+    sums.wakeups, sums.repeated, still_running, unseen, sums.voided, sums.open))
   if sums.wakeups > 0 and not options.no_histogram then
     print()
     print("all wakeups, ns")

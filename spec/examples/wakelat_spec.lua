@@ -6,7 +6,8 @@ local LOAD = ("%s --name %s"):format(helper.quote(helper.program("support/load")
 local NAPS = loads.NAME .. "-naps"
 
 -- On a busy machine the timer may come before the task has left its CPU: then it is woken while
--- it still runs.
+-- it still runs, and once more before it has left if that happens twice in a row. Some kernels of
+-- virtual machines do not record the switch from an idle CPU.
 local function naps()
   return LOAD .. " naps 23 >&2"
 end
@@ -52,8 +53,8 @@ describe("examples/wakelat.lua", function()
       local task = found.latency[1]
       assert.equal(NAPS, task.comm)
       local sums = found.wakeups[1]
-      assert.equal(23, sums.wakeups + sums.still_running)
-      assert.equal(0, sums.unseen + sums.voided + sums.open)
+      assert.equal(23, sums.wakeups + sums.repeated + sums.still_running + sums.unseen)
+      assert.equal(0, sums.voided + sums.open)
       assert.equal(sums.wakeups, task.wakeups)
       assert.is_true(task.min_ns > 0)
       assert.is_true(task.avg_ns >= task.min_ns and task.avg_ns <= task.max_ns)
@@ -63,9 +64,9 @@ describe("examples/wakelat.lua", function()
 
   it("prints the table and a histogram of the same count", function()
     local out = run { "-c", naps(), WAKELAT, "--comm", NAPS }
-    local wakeups, still_running = out:match(
-      "\n(%d+) wakeups, (%d+) still running, 0 unseen, 0 voided, 0 open\n")
-    assert.equal(23, wakeups + still_running, out)
+    local wakeups, repeated, still_running, unseen = out:match(
+      "\n(%d+) wakeups, (%d+) repeated, (%d+) still running, (%d+) unseen, 0 voided, 0 open\n")
+    assert.equal(23, wakeups + repeated + still_running + unseen, out)
     assert.matches(("\n%s%%-naps +%%d+ +%s +[%%d.]+[num]?s "):format(loads.NAME, wakeups), out)
     local sum = 0
     for count in assert(out:match("\nall wakeups, ns\n(.*)$"), out):gmatch("%.%. %d+ +(%d+) |") do
@@ -126,7 +127,8 @@ describe("examples/wakelat.lua", function()
 
   it("says so when nothing was woken", function()
     local out = run { "-c", "true", WAKELAT, "--comm", "no-such-task" }
-    assert.equal("no wakeup\n\n0 wakeups, 0 still running, 0 unseen, 0 voided, 0 open\n",
+    assert.equal("no wakeup\n\n" ..
+      "0 wakeups, 0 repeated, 0 still running, 0 unseen, 0 voided, 0 open\n",
       out)
   end)
 
@@ -196,8 +198,8 @@ describe("the bookkeeping of examples/wakelat.lua", function()
 
   local function counts()
     at_end()
-    return ("%d wakeups %d still running %d unseen %d voided %d open"):format(
-      sums.wakeups, sums.still_running, sums.unseen, sums.voided, sums.open)
+    return ("%d wakeups %d repeated %d still running %d unseen %d voided %d open"):format(
+      sums.wakeups, sums.repeated, sums.still_running, sums.unseen, sums.voided, sums.open)
   end
 
   it("turns on one event that starts the clock, and the one of new tasks", function()
@@ -210,7 +212,7 @@ describe("the bookkeeping of examples/wakelat.lua", function()
     waking(5, 100)
     waking(5, 150)
     switch(0, 5, 180)
-    assert.equal("1 wakeups 0 still running 0 unseen 0 voided 0 open", counts())
+    assert.equal("1 wakeups 1 repeated 0 still running 0 unseen 0 voided 0 open", counts())
     assert.equal(80, tasks["a 5"].max_ns)
   end)
 
@@ -218,7 +220,7 @@ describe("the bookkeeping of examples/wakelat.lua", function()
     switch(0, 5, 100)
     switch(5, 0, 120)
     switch(0, 5, 140)
-    assert.equal("0 wakeups 0 still running 0 unseen 0 voided 0 open", counts())
+    assert.equal("0 wakeups 0 repeated 0 still running 0 unseen 0 voided 0 open", counts())
   end)
 
   it("gives up a wakeup of a task that had not left its CPU", function()
@@ -226,7 +228,7 @@ describe("the bookkeeping of examples/wakelat.lua", function()
     waking(5, 110)
     switch(5, 0, 120)
     switch(0, 5, 9000)
-    assert.equal("0 wakeups 1 still running 0 unseen 0 voided 0 open", counts())
+    assert.equal("0 wakeups 0 repeated 1 still running 0 unseen 0 voided 0 open", counts())
   end)
 
   it("tells a switch to a task that was not recorded from a task that still ran", function()
@@ -237,7 +239,7 @@ describe("the bookkeeping of examples/wakelat.lua", function()
     waking(5, 300)
     switch(0, 5, 310)
     switch(5, 0, 320)
-    assert.equal("1 wakeups 0 still running 1 unseen 0 voided 0 open", counts())
+    assert.equal("1 wakeups 0 repeated 0 still running 1 unseen 0 voided 0 open", counts())
   end)
 
   it("takes the name that the task had when it was woken", function()
@@ -246,7 +248,7 @@ describe("the bookkeeping of examples/wakelat.lua", function()
     switch(5, 0, 120)
     waking(5, 200, "ls")
     switch(0, 5, 230)
-    assert.equal("2 wakeups 0 still running 0 unseen 0 voided 0 open", counts())
+    assert.equal("2 wakeups 0 repeated 0 still running 0 unseen 0 voided 0 open", counts())
     assert.equal(10, tasks["sh 5"].max_ns)
     assert.equal(30, tasks["ls 5"].max_ns)
   end)
@@ -260,6 +262,6 @@ describe("the bookkeeping of examples/wakelat.lua", function()
     waking(7, 9100)
     switch(0, 7, 9050)
     waking(8, 9200)
-    assert.equal("0 wakeups 0 still running 0 unseen 3 voided 1 open", counts())
+    assert.equal("0 wakeups 0 repeated 0 still running 0 unseen 3 voided 1 open", counts())
   end)
 end)

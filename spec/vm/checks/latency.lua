@@ -94,7 +94,7 @@ guest.check("kernel_latency and wakelat in one session: the same wakeups, the sa
       stop_filter = 'next_comm ~ "load-*"',
     })
   local wakeups, running, unseen, voided =
-    out:match "\n(%d+) wakeups, (%d+) still running, (%d+) unseen, (%d+) voided"
+    out:match "\n(%d+) wakeups, %d+ repeated, (%d+) still running, (%d+) unseen, (%d+) voided"
   guest.truth(wakeups, "no sums in:\n%s", out)
   guest.equal("0 0", unseen .. " " .. voided, "unseen and voided")
   -- One that is woken before it has left its CPU is no wakeup for wakelat; for the kernel it is
