@@ -235,27 +235,66 @@ describe("luatrace start, stop, stat, extract, reset", function()
     status, _, err = capture("start", "-e", "sched", "make")
     assert.equal(2, status)
     assert.matches("a command to run goes with luatrace record", err)
-    -- what another program made is removed only when that is meant
-    do
-      local other <close> = assert(core.instance_create(helper.tracing_dir, name()))
-      assert.is_false(other:is_kept())
-      status, _, err = capture "reset"
-      assert.equal(1, status)
-      assert.matches(" is not of luatrace start: another program may need it; --force removes", err,
-        1, true)
-      assert.truthy(instances():find("\n" .. name() .. "\n", 1, true))
+    -- one that cannot be set up is not left half made
+    assert.equal(1, (capture("start", "-e", "sched:sched_switch", "-f", "nosuch == 1")))
+    assert.is_nil(instances():find("\n" .. name() .. "\n", 1, true))
+  end)
+
+  it("leave what another program made alone, unless that is meant", function()
+    local path = helper.tmpdir() .. "/trace.dat"
+    assert(lfs.mkdir(helper.tracing_dir .. "/instances/" .. name()))
+    local other <close> = assert(core.instance_open(helper.tracing_dir, name()))
+    assert.is_false(other:is_kept())
+    for i = 1, 23 do
+      assert(other:marker("theirs " .. i))
     end
+    local function records()
+      local count = 0
+      for _, stats in pairs(assert(other:stats())) do
+        count = count + stats.entries
+      end
+      return count
+    end
+    local function refused(done, ...)
+      local status, out, err = capture(...)
+      assert.same({ 1, "" }, { status, out })
+      assert.equal(("luatrace: %s/instances/%s is not of luatrace start: another program may need "
+        .. "it; --force %s it\n"):format(helper.tracing_dir, name(), done), err)
+    end
+    refused("pauses", "stop")
+    assert.is_true(other:trace_is_on())
+    refused("extracts", "extract", "-o", path)
+    assert.is_nil(lfs.attributes(path))
+    assert(other:trace_off())
+    refused("goes on with", "start")
+    assert.is_false(other:trace_is_on())
+    refused("removes", "reset")
+    assert.equal(23, records())
+
+    assert.equal(0, (capture("start", "--force")))
+    assert.is_true(other:trace_is_on())
+    assert.equal(0, (capture("stop", "--force")))
+    assert.is_false(other:trace_is_on())
+    local status, _, err = capture("extract", "-o", path, "--force")
+    assert.equal(0, status)
+    assert.matches(": 23 events, ", err, 1, true)
+    assert.equal(0, records())
+    -- who only looks needs no leave
+    assert.equal(0, (capture "stat"))
+    other:close()
+    assert.equal(0, (capture("reset", "--force")))
+    assert.is_nil(instances():find("\n" .. name() .. "\n", 1, true))
+  end)
+
+  it("know theirs by its mark", function()
     do
       local kept <close> = assert(core.instance_create(helper.tracing_dir, name()))
       assert.is_true(kept:keep())
       assert.is_true(kept:is_kept())
     end
-    assert.equal(0, (capture "reset"))
-    assert(lfs.mkdir(helper.tracing_dir .. "/instances/" .. name()))
-    assert.equal(0, (capture("reset", "--force")))
-    assert.is_nil(instances():find("\n" .. name() .. "\n", 1, true))
-    -- one that cannot be set up is not left half made
-    assert.equal(1, (capture("start", "-e", "sched:sched_switch", "-f", "nosuch == 1")))
+    for _, command in ipairs { "stop", "start", "reset" } do
+      assert.equal(0, (capture(command)), command)
+    end
     assert.is_nil(instances():find("\n" .. name() .. "\n", 1, true))
   end)
 end)

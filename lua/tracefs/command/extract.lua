@@ -13,12 +13,13 @@ local OPTIONS <const> = {
   { short = "-o", long = "--output", value = "FILE", help = "The file (trace.dat)." },
   { long = "--file-version", value = "6|7", convert = writing.version,
     help = "Of the file; 6 for readers from before 2022." },
+  standing.force,
   { short = "-q", long = "--quiet", help = "No notes on standard error; warnings stay." },
 }
 
 function extract.help()
   return [[
-Usage: luatrace extract [-B NAME] [-o FILE]
+Usage: luatrace extract [-B NAME] [-o FILE] [--force]
 
 Writes what a capture has caught into a trace file, and takes it out of the kernel's buffers. The
 capture goes on if it was not stopped; luatrace reset ends it.
@@ -33,6 +34,7 @@ function extract.run(list)
   local options = words.parse_options(OPTIONS, list)
   report.quiet = options.quiet
   return standing.run(options.name, function(instance)
+    standing.check(instance, options.force, "extracts")
     local before = writing.events_read(instance)
     local is_on = must(instance:trace_is_on())
     local recording <close> = must(core.recording(instance, options.output or "trace.dat",

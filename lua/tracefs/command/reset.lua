@@ -6,7 +6,7 @@ local reset = {}
 
 local OPTIONS <const> = {
   standing.option,
-  { long = "--force", help = "Also an instance that luatrace start did not make." },
+  standing.force,
 }
 
 function reset.help()
@@ -24,10 +24,7 @@ end
 function reset.run(list)
   local options = words.parse_options(OPTIONS, list)
   return standing.run(options.name, function(instance)
-    if not options.force and not instance:is_kept() then
-      error(("%s is not of luatrace start: another program may need it; --force removes it"):format(
-        instance:dir()), 0)
-    end
+    standing.check(instance, options.force, "removes")
     instance:adopt()
   end)
 end

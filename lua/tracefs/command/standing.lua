@@ -11,6 +11,10 @@ local standing = {}
 standing.option = { short = "-B", long = "--name", value = "NAME",
   help = "Of the capture (luatrace), where there is more than one." }
 
+--- The option that lets it be an instance that start did not make.
+---@type tracefs.command.option
+standing.force = { long = "--force", help = "Also an instance that luatrace start did not make." }
+
 standing.default = "luatrace"
 
 --- The words that name it in another command.
@@ -35,6 +39,17 @@ function standing.open(name)
     error(message, 0)
   end
   return instance
+end
+
+--- Raises unless start made the instance: another program's is changed only when that is meant.
+---@param instance tracefs.instance
+---@param force? boolean that is meant
+---@param done string what --force does to it
+function standing.check(instance, force, done)
+  if not force and not instance:is_kept() then
+    error(("%s is not of luatrace start: another program may need it; --force %s it"):format(
+      instance:dir(), done), 0)
+  end
 end
 
 --- What all of them do around their work: its errors are said, and what it opened is closed.

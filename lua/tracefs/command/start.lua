@@ -12,8 +12,9 @@ local start = {}
 local OPTIONS = table.move(capture.options, 1, #capture.options, 1, {})
 table.move({
   standing.option,
+  { long = "--force", help = "Go on also with an instance that luatrace start did not make." },
   { short = "-q", long = "--quiet", help = "No notes on standard error; warnings stay." },
-}, 1, 2, #OPTIONS + 1, OPTIONS)
+}, 1, 3, #OPTIONS + 1, OPTIONS)
 
 function start.help()
   return [==[
@@ -41,8 +42,9 @@ local function create(name)
 end
 
 -- Goes on with a capture that was stopped.
-local function continue(name)
+local function continue(name, force)
   return standing.run(name, function(instance)
+    standing.check(instance, force, "goes on with")
     must(instance:trace_on())
     report.note(("capture %s goes on"):format(name))
   end)
@@ -57,10 +59,11 @@ function start.run(list)
   elseif plain[1] then
     words.wrong("'%s' is no option; a command to run goes with luatrace record", plain[1])
   end
-  local name, only_name = standing.default, true
+  local name, only_name, force = standing.default, true, false
   for _, one in ipairs(given) do
     report.quiet = report.quiet or one.name == "quiet"
-    only_name = only_name and (one.name == "quiet" or one.name == "name")
+    force = force or one.name == "force"
+    only_name = only_name and (one.name == "quiet" or one.name == "name" or one.name == "force")
     name = one.name == "name" and one.value or name
   end
   if only_name then
@@ -68,7 +71,7 @@ function start.run(list)
     local found = dir and core.instance_open(dir, name)
     if found then
       found:close()
-      return continue(name)
+      return continue(name, force)
     end
   end
   local wanted = capture.gather(given)
@@ -81,7 +84,7 @@ function start.run(list)
     must(instance:trace_on())
     local marked, problem = instance:keep()
     if not marked then
-      report.warning(("%s; luatrace reset%s needs --force"):format(problem, standing.words(name)))
+      report.warning(("%s; stop, extract and reset need --force"):format(problem))
     end
   end)
   if instance then

@@ -4,11 +4,11 @@ local words = require "tracefs.command.words"
 
 local stop = {}
 
-local OPTIONS <const> = { standing.option }
+local OPTIONS <const> = { standing.option, standing.force }
 
 function stop.help()
   return [[
-Usage: luatrace stop [-B NAME]
+Usage: luatrace stop [-B NAME] [--force]
 
 Pauses a capture: what it has caught stays. luatrace start with the same name goes on with it.
 
@@ -21,6 +21,7 @@ end
 function stop.run(list)
   local options = words.parse_options(OPTIONS, list)
   return standing.run(options.name, function(instance)
+    standing.check(instance, options.force, "pauses")
     local ok, message = instance:trace_off()
     if not ok then
       error(message, 0)
