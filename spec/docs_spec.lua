@@ -110,6 +110,33 @@ describe("the check of the documentation", function()
       "luatrace --help lacks the option --fast of the man page")
   end)
 
+  it("sees where the man page and the help of a command differ", function()
+    local dir = broken("docs/luatrace.1", "%.It Fl %-duration Ar", ".It Fl -period Ar")
+    local path = dir .. "/docs/luatrace.1"
+    local page = helper.read_file(path)
+    for pattern, text in pairs {
+      ["%.It Fl l , Fl %-function"] = ".It Fl l",
+      ["%.Fl %-cpu , e ,"] = ".Fl -cpu ,",
+      ["%.Ss luatrace stat "] = ".Ss luatrace state ",
+    } do
+      local count
+      page, count = page:gsub(pattern, text, 1)
+      assert.equal(1, count, pattern)
+    end
+    helper.write_file(path, page)
+    local status, out = check("--docs", dir, "options")
+    assert.equal(1, status)
+    for _, complaint in ipairs {
+      "the man page lacks the option --duration of luatrace record",
+      "luatrace record --help lacks the option --period of the man page",
+      "the man page has -l of luatrace record without --function",
+      "the man page lacks the option --event of luatrace cut",
+      "the man page lacks the command stat", "luatrace lacks the command state of the man page",
+    } do
+      assert.truthy(out:find("docs-check: " .. complaint .. "\n", 1, true), complaint)
+    end
+  end)
+
   it("sees a script without a spec", function()
     local dir = broken("README.md", "examples/netlat%.lua", "%0 examples/new.lua")
     helper.write_file(dir .. "/examples/new.lua", "")
