@@ -26,6 +26,7 @@
 #define COUNT_MAX 1000000000ULL
 #define THREADS_MAX 1024
 #define SECONDS_MAX 600
+#define SOCKETS_MAX 1000
 #define NS_PER_SECOND 1000000000ULL
 #define ALL_CPUS (-2)
 #define ANY_CPU (-1)
@@ -44,6 +45,7 @@ static const char usage[] =
 	"  markers DIR N       N lines \"load SEQUENCE\" to the trace_marker of the instance DIR\n"
 	"  threads K N         K pairs of threads, load-ping and load-pong, passing a byte to and fro N times\n"
 	"  naps N              N sleeps of a millisecond, under the name load-naps: N wakeups by a timer\n"
+	"  sockets N LEFT      N sockets opened under the name load-sockets, all but LEFT of them closed\n"
 	"  hogs K SECONDS      K threads that do nothing but use a CPU (--cpu all: K on each CPU)\n"
 	"  nr                  the number of the system call that `syscalls` makes\n"
 	"options:\n"
@@ -382,6 +384,26 @@ static void load_naps(uint64_t count)
 	printf("naps=%llu\n", (unsigned long long)count);
 }
 
+/* --- sockets ----------------------------------------------------------------- */
+
+static void load_sockets(unsigned int count, unsigned int left)
+{
+	static int fds[SOCKETS_MAX];
+	unsigned int i;
+
+	if (left > count)
+		fail("%u of %u sockets cannot be left", left, count);
+	name_thread("sockets");
+	for (i = 0; i < count; i++) {
+		fds[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+		if (fds[i] < 0)
+			fail("socket %u: %s", i + 1, strerror(errno));
+	}
+	for (i = left; i < count; i++)
+		close(fds[i]);
+	printf("sockets=%u left=%u\n", count, left);
+}
+
 /* --- hogs -------------------------------------------------------------------- */
 
 struct hog {
@@ -502,6 +524,10 @@ int main(int argc, char **argv)
 			     parse_number(args[1], "the number of rounds", COUNT_MAX));
 	} else if (!strcmp(what, "naps") && count == 1) {
 		load_naps(parse_number(args[0], "the number of naps", COUNT_MAX));
+	} else if (!strcmp(what, "sockets") && count == 2) {
+		load_sockets((unsigned int)parse_number(args[0], "the number of sockets",
+							SOCKETS_MAX),
+			     (unsigned int)parse_number(args[1], "how many are left", SOCKETS_MAX));
 	} else if (!strcmp(what, "hogs") && count == 2) {
 		load_hogs((unsigned int)parse_number(args[0], "the number of hogs", THREADS_MAX),
 			  (unsigned int)parse_number(args[1], "the seconds", SECONDS_MAX),
