@@ -17,9 +17,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,6 +48,9 @@ static const char usage[] =
 	"  threads K N         K pairs of threads, load-ping and load-pong, passing a byte to and fro N times\n"
 	"  naps N              N sleeps of a millisecond, under the name load-naps: N wakeups by a timer\n"
 	"  sockets N LEFT      N sockets opened under the name load-sockets, all but LEFT of them closed\n"
+	"  signals N           N times SIGUSR1 from load-sender to its child load-target, each taken\n"
+	"  faults N [K]        N pages touched for the first time, and K that the kernel touches in a read,\n"
+	"                      under the name load-faults, which has no other page faults\n"
 	"  hogs K SECONDS      K threads that do nothing but use a CPU (--cpu all: K on each CPU)\n"
 	"  nr                  the number of the system call that `syscalls` makes\n"
 	"options:\n"
@@ -404,6 +409,93 @@ static void load_sockets(unsigned int count, unsigned int left)
 	printf("sockets=%u left=%u\n", count, left);
 }
 
+/* --- signals ------------------------------------------------------------------ */
+
+static void take_signals(uint64_t count, const sigset_t *set, int ready)
+{
+	uint64_t i;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	name_thread("target");
+	for (i = 0; i < count; i++)
+		if (write(ready, "x", 1) != 1 || sigwaitinfo(set, NULL) != SIGUSR1)
+			_exit(1);
+	_exit(0);
+}
+
+static void load_signals(uint64_t count)
+{
+	int ready[2];
+	sigset_t set;
+	uint64_t i;
+	pid_t pid;
+	char byte;
+	int status;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	/* Before there is a child: no signal finds it unprepared. */
+	if (pipe(ready) || sigprocmask(SIG_BLOCK, &set, NULL))
+		fail("signals: %s", strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		fail("fork: %s", strerror(errno));
+	if (!pid)
+		take_signals(count, &set, ready[1]);
+	close(ready[1]);
+	name_thread("sender");
+	for (i = 0; i < count; i++)
+		if (read(ready[0], &byte, 1) != 1 || kill(pid, SIGUSR1))
+			fail("signal %llu: there is no target", (unsigned long long)i + 1);
+	if (waitpid(pid, &status, 0) != pid || status)
+		fail("the target has failed");
+	printf("signals=%llu sender=%d target=%d\n", (unsigned long long)count, (int)getpid(),
+	       (int)pid);
+}
+
+/* --- faults ------------------------------------------------------------------- */
+
+/* A sanitizer's look at memory of its own would be more page faults. */
+__attribute__((no_sanitize_address)) static bool
+touch(volatile char *pages, size_t size, uint64_t count, uint64_t by_kernel, int zeroes)
+{
+	uint64_t i;
+
+	for (i = 0; i < count; i++)
+		pages[i * size] = 1;
+	for (; i < count + by_kernel; i++)
+		if (syscall(SYS_read, zeroes, pages + i * size, 1L) != 1)
+			return false;
+	return true;
+}
+
+static void load_faults(uint64_t count, uint64_t by_kernel)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	size_t all = (size_t)(count + by_kernel + 2) * size;
+	int zeroes = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	char *pages;
+	bool done;
+
+	pages = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pages == MAP_FAILED || zeroes < 0)
+		fail("no memory to touch: %s", strerror(errno));
+	/* One fault for each page; refused where there are no huge ones. */
+	madvise(pages, all, MADV_NOHUGEPAGE);
+	/* All code that runs under the name has run before. */
+	name_thread("before");
+	done = touch(pages, size, 1, 1, zeroes);
+	name_thread("faults");
+	done = done && touch(pages + 2 * size, size, count, by_kernel, zeroes);
+	prctl(PR_SET_NAME, "load");
+	if (!done)
+		fail("/dev/zero: %s", strerror(errno));
+	munmap(pages, all);
+	close(zeroes);
+	printf("faults=%llu kernel=%llu\n", (unsigned long long)count,
+	       (unsigned long long)by_kernel);
+}
+
 /* --- hogs -------------------------------------------------------------------- */
 
 struct hog {
@@ -528,6 +620,12 @@ int main(int argc, char **argv)
 		load_sockets((unsigned int)parse_number(args[0], "the number of sockets",
 							SOCKETS_MAX),
 			     (unsigned int)parse_number(args[1], "how many are left", SOCKETS_MAX));
+	} else if (!strcmp(what, "signals") && count == 1) {
+		load_signals(parse_number(args[0], "the number of signals", COUNT_MAX));
+	} else if (!strcmp(what, "faults") && (count == 1 || count == 2)) {
+		load_faults(parse_number(args[0], "the number of faults", COUNT_MAX),
+			    count == 2 ? parse_number(args[1], "the number of faults", COUNT_MAX) :
+					 0);
 	} else if (!strcmp(what, "hogs") && count == 2) {
 		load_hogs((unsigned int)parse_number(args[0], "the number of hogs", THREADS_MAX),
 			  (unsigned int)parse_number(args[1], "the seconds", SECONDS_MAX),
