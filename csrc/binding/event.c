@@ -364,10 +364,10 @@ static lua_Integer opt_integer(lua_State *L, int arg, const char *name)
 static bool is_record_option(const char *name)
 {
 	return strcmp(name, "common_timestamp") == 0 || strcmp(name, "common_cpu") == 0 ||
-	       strcmp(name, "common_late") == 0;
+	       strcmp(name, "common_late") == 0 || strcmp(name, "common_scale") == 0;
 }
 
-/* event:record(bytes [, { common_timestamp =, common_cpu =, common_late = }]) */
+/* event:record(bytes [, { common_timestamp =, common_cpu =, common_late =, common_scale = }]) */
 static int event_record(lua_State *L)
 {
 	static const struct text_style style = { .in_ns = true, .has_migrate_column = true };
@@ -387,7 +387,8 @@ static int event_record(lua_State *L)
 			    !is_record_option(lua_tostring(L, -2)))
 				return luaL_argerror(L, 3,
 						     "the options are common_timestamp, "
-						     "common_cpu and common_late");
+						     "common_cpu, common_late and "
+						     "common_scale");
 			lua_pop(L, 1);
 		}
 		lua_getfield(L, 3, "common_late");
@@ -396,6 +397,7 @@ static int event_record(lua_State *L)
 	}
 	event.ts = (uint64_t)opt_integer(L, 3, "common_timestamp");
 	event.cpu = (uint32_t)opt_integer(L, 3, "common_cpu");
+	event.scale = (uint32_t)opt_integer(L, 3, "common_scale");
 	lua_settop(L, 3);
 	class = push_record_class(L, 1, &style);
 	record_fill(new_record(L, event.size), class, &event);

@@ -29,6 +29,9 @@ static bool read_part(const struct event_format *format, const struct getter *ge
 		case COMMON_EVENT:
 			text = format->label;
 			break;
+		case COMMON_SCALE:
+			part->number = event->scale ? event->scale : 1;
+			return true;
 		default:
 			part->number = event->late;
 			return true;

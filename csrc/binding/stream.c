@@ -462,13 +462,14 @@ static int stream_method_counts(lua_State *L)
 		/* several buffers of a file have a CPU of the same number */
 		if (lua_rawgeti(L, -1, stream_cpu(self->stream, i)) == LUA_TNIL) {
 			lua_pop(L, 1);
-			lua_createtable(L, 0, 8);
+			lua_createtable(L, 0, 9);
 		}
 		add_integer(L, "produced", counts.produced);
 		add_integer(L, "delivered", counts.delivered);
 		add_integer(L, "lost", counts.lost);
 		add_integer(L, "pending", counts.pending);
 		add_integer(L, "own", counts.own);
+		add_integer(L, "skipped", counts.skipped);
 		add_integer(L, "overrun", counts.overrun);
 		add_integer(L, "dropped", counts.dropped);
 		add_integer(L, "commit_overrun", counts.commit_overrun);
@@ -502,6 +503,8 @@ static const luaL_Reg methods[] = {
 	{ "record", stream_method_record },
 	{ "resume", stream_method_resume },
 	{ "run_handlers", stream_method_run_handlers },
+	{ "sample", stream_method_sample },
+	{ "sampled", stream_method_sampled },
 	{ "select", stream_method_select },
 	{ "set_cpus", stream_method_set_cpus },
 	{ "set_filter", stream_method_set_filter },

@@ -92,4 +92,8 @@ int stream_method_failed(lua_State *L);
 /* recording.c */
 int stream_method_record(lua_State *L);
 
+/* sample.c */
+int stream_method_sample(lua_State *L);
+int stream_method_sampled(lua_State *L);
+
 #endif

@@ -7,7 +7,7 @@
 const char *const common_names[COMMON_COUNT] = {
 	[COMMON_TIMESTAMP] = "common_timestamp", [COMMON_CPU] = "common_cpu",
 	[COMMON_COMM] = "common_comm",		 [COMMON_EVENT] = "common_event",
-	[COMMON_LATE] = "common_late",
+	[COMMON_LATE] = "common_late",		 [COMMON_SCALE] = "common_scale",
 };
 
 static void push_array(lua_State *L, const struct event_format *format,
@@ -104,6 +104,12 @@ void push_common(lua_State *L, const struct event_format *format, enum common_fi
 	case COMMON_LATE:
 		if (event->late)
 			lua_pushboolean(L, 1);
+		else
+			lua_pushnil(L);
+		break;
+	case COMMON_SCALE:
+		if (event->scale)
+			lua_pushinteger(L, event->scale);
 		else
 			lua_pushnil(L);
 		break;

@@ -14,6 +14,7 @@ enum common_field {
 	COMMON_COMM,
 	COMMON_EVENT,
 	COMMON_LATE,
+	COMMON_SCALE,
 	COMMON_COUNT,
 };
 

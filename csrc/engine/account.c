@@ -95,13 +95,14 @@ int account_counts(struct live_stream *stream, unsigned int index, struct stream
 {
 	const struct lane_state *lane = &stream->lanes[index];
 	struct buffer_stats now;
-	uint64_t all;
+	uint64_t all, gone = lane->own + lane->skipped + lane->delivered;
 
 	if (instance_stats(lane->instance, lane->reader.cpu, &now, error) < 0)
 		return -1;
 	*counts = (struct stream_counts){
 		.delivered = lane->delivered,
 		.own = lane->own,
+		.skipped = lane->skipped,
 		.overrun = now.overrun - lane->base.overrun,
 		.dropped = now.dropped - lane->base.dropped,
 		.commit_overrun = now.commit_overrun - lane->base.commit_overrun,
@@ -109,8 +110,8 @@ int account_counts(struct live_stream *stream, unsigned int index, struct stream
 	counts->lost = counts->overrun + counts->dropped + counts->commit_overrun;
 	all = now.read - lane->base.read + now.entries;
 	/* the kernel's counters are not read at one instant while events come in */
-	if (all > lane->own + lane->delivered)
-		counts->pending = all - lane->own - lane->delivered;
+	if (all > gone)
+		counts->pending = all - gone;
 	counts->produced = counts->delivered + counts->lost + counts->pending;
 	if (stream->drained && lane->is_damaged && merge_is_empty(stream->merge)) {
 		counts->lost += counts->pending;

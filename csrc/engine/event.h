@@ -14,8 +14,9 @@ struct event {
 	const uint8_t *data; /* starts with common_type */
 	uint32_t size;	     /* padded to 4 by the kernel */
 	uint32_t cpu;
-	uint16_t lane; /* where the CPU stands in the stream's list: stream_cpu() */
-	bool late;     /* older than one that was handed out before it */
+	uint16_t lane;	/* where the CPU stands in the stream's list: stream_cpu() */
+	bool late;	/* older than one that was handed out before it */
+	uint32_t scale; /* it stands for so many, see sample.h; 0: for itself */
 };
 
 #endif

@@ -186,6 +186,7 @@ static void file_close(struct stream *base)
 	if (stream->epoll_fd >= 0)
 		close(stream->epoll_fd);
 	merge_free(stream->merge);
+	sampler_free(&stream->base.sampler);
 	datafile_put(stream->file);
 	free(stream);
 }
@@ -298,6 +299,12 @@ static enum item_kind end(struct file_stream *stream, struct item *item)
 	return item->kind = ITEM_END;
 }
 
+static bool is_sampled(struct file_stream *stream, struct event *event)
+{
+	return sampler_takes(&stream->base.sampler,
+			     catalog_record_type(stream->catalog, event->data, event->size), event);
+}
+
 static enum item_kind file_next(struct stream *base, struct item *item)
 {
 	struct file_stream *stream = to_file(base);
@@ -314,6 +321,10 @@ static enum item_kind file_next(struct stream *base, struct item *item)
 		case ITEM_EVENT:
 			if (!filestream_takes(stream, &item->event))
 				continue;
+			if (!is_sampled(stream, &item->event)) {
+				stream->lanes[item->event.lane].skipped++;
+				continue;
+			}
 			if (!stream->tick_ts || stream->tick_ts >= item->event.ts)
 				return hand_out(stream, item);
 			goto tick;
@@ -433,14 +444,15 @@ static int file_counts(struct stream *base, unsigned int index, struct stream_co
 	}
 	*counts = (struct stream_counts){
 		.delivered = lane->delivered,
+		.skipped = lane->skipped,
 		.overrun = lane->cpu->stats.overrun > lane->lost_told ? lane->cpu->stats.overrun :
 									lane->lost_told,
 		.dropped = lane->cpu->stats.dropped,
 		.commit_overrun = lane->cpu->stats.commit_overrun,
 	};
 	counts->lost = counts->overrun + counts->dropped + counts->commit_overrun;
-	if (!is_ended && lane->total > lane->delivered)
-		counts->pending = lane->total - lane->delivered;
+	if (!is_ended && lane->total > lane->delivered + lane->skipped)
+		counts->pending = lane->total - lane->delivered - lane->skipped;
 	counts->produced = counts->delivered + counts->lost + counts->pending;
 	return 0;
 }

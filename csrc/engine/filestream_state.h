@@ -17,6 +17,7 @@ struct file_lane {
 	struct time_map time;
 	bool is_wanted;
 	uint64_t delivered;
+	uint64_t skipped;
 	uint64_t lost_told;   /* by pages */
 	uint64_t lost_at_end; /* by the statistics in the file */
 	bool has_unknown_loss;

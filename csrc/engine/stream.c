@@ -224,6 +224,7 @@ static void live_close(struct stream *base)
 	if (stream->epoll_fd >= 0)
 		close(stream->epoll_fd);
 	merge_free(stream->merge);
+	sampler_free(&stream->base.sampler);
 	if (stream->instance && !stream->options.snapshot)
 		instance_end_reading(stream->instance);
 	instance_free(stream->top);
@@ -538,6 +539,14 @@ static enum item_kind next_other(struct live_stream *stream, bool tick, struct i
 	return item->kind = stream->drained ? ITEM_END : ITEM_NONE;
 }
 
+static bool takes(struct live_stream *stream, struct event *event)
+{
+	/* kernel: struct trace_entry, which begins with the id */
+	if (!stream->base.sampler.count || event->size < sizeof(uint16_t))
+		return true;
+	return sampler_takes(&stream->base.sampler, load_u16(event->data, false), event);
+}
+
 static enum item_kind live_next(struct stream *base, struct item *item)
 {
 	struct live_stream *stream = (struct live_stream *)base;
@@ -558,6 +567,10 @@ static enum item_kind live_next(struct stream *base, struct item *item)
 			     own_is(&stream->own, item->event.data, item->event.size)) ||
 			    (lane->is_top && !stream_top_wants(stream, &item->event))) {
 				lane->own++;
+				continue;
+			}
+			if (!takes(stream, &item->event)) {
+				lane->skipped++;
 				continue;
 			}
 			lane->delivered++;

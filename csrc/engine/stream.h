@@ -10,6 +10,7 @@
 #include "error.h"
 #include "instance.h"
 #include "merge.h"
+#include "sample.h"
 
 /*
  * The records of one source, in order: a live instance's (stream_open) or those of a trace
@@ -21,6 +22,7 @@ struct stream_ops;
 
 struct stream {
 	const struct stream_ops *ops;
+	struct sampler sampler;
 };
 
 struct stream_options {
@@ -53,6 +55,7 @@ struct stream_counts {
 	uint64_t lost;
 	uint64_t pending; /* not handed out yet */
 	uint64_t own;
+	uint64_t skipped; /* left out by a sample, see stream_sample(); not in @produced */
 	uint64_t overrun;
 	uint64_t dropped;
 	uint64_t commit_overrun;
@@ -211,6 +214,15 @@ static inline void stream_finish(struct stream *stream)
 static inline int stream_keep(struct stream *stream, unsigned int id)
 {
 	return stream->ops->keep(stream, id);
+}
+
+/*
+ * Only some records of an event are handed out from now on, and have the scale in them. The
+ * others are counted as skipped. -1: not an id, or no memory.
+ */
+static inline int stream_sample(struct stream *stream, int id, const struct sample *sample)
+{
+	return sampler_set(&stream->sampler, id, sample);
 }
 
 /* @sink is copied; NULL takes it away. -1: this source has none. */

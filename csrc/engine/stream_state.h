@@ -28,6 +28,7 @@ struct lane_state {
 	bool is_damaged;
 	uint64_t delivered;
 	uint64_t own;
+	uint64_t skipped;
 	uint64_t overrun_reported;
 	struct stat_loss losses[LOSS_DAMAGED + 1]; /* by enum loss_why */
 	struct buffer_stats base;		   /* when the stream was opened */

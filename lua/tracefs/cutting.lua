@@ -54,6 +54,13 @@ function methods:_end_recording()
     return true
   end
   self._record_to = nil
+  for label, plan in pairs(self._samples) do
+    if not plan.by_kernel then
+      return nil, ('%s: the sample "%s" of %s is chosen while it is read, and cannot be again for '
+        .. 'a file; one "of" a field can, when its scale is a power of two'):format(wanted.path,
+        plan.text, label)
+    end
+  end
   local settings = wanted.options
   settings.partial = self._partial
   settings.only_delivered = true

@@ -1,5 +1,6 @@
 --- Pairs of events by key: what session:pair is given, made into the matching that is done in C.
 local core = require "tracefs.core"
+local samples = require "tracefs.sample"
 
 local pair = { methods = {} }
 
@@ -15,7 +16,9 @@ local KNOWN <const> = {
   on_unmatched = "function", into = true, timeout = true, max = true, same_cpu = "boolean",
   again = true, name = "string",
 }
-local EVENT_KNOWN <const> = { event = true, filter = true, key = true, next_key = true }
+local EVENT_KNOWN <const> = {
+  event = true, filter = true, sample = true, key = true, next_key = true,
+}
 local ROLES <const> = { "cancel", "stop", "through", "start" }
 
 local function fail(text, ...)
@@ -120,6 +123,7 @@ local function event_of(value, role, options, stage)
   end
   return {
     role = role, pattern = spec.event, filter = spec.filter, stage = stage,
+    sample = spec.sample ~= nil and samples.parse(spec.sample) or nil,
     key = key_of(key, "key"),
     next_key = spec.next_key ~= nil and names_of(spec.next_key, "next_key", MAX_PARTS) or nil,
   }
@@ -242,7 +246,7 @@ local function add_side(made, event, found, carry)
       names[i] = field.name
     end
     result = result .. "; it has: " .. table.concat(names, ", ") .. ", common_timestamp, "
-      .. "common_cpu, common_comm, common_event, common_late"
+      .. "common_cpu, common_comm, common_event, common_late, common_scale"
   end
   error(result, 0)
 end
@@ -274,7 +278,7 @@ function pair.new(options, find)
   local sides = {}
   for _, event in ipairs(events) do
     for _, found in ipairs(find(event.pattern, event.filter)) do
-      local side = { filter = event.filter }
+      local side = { filter = event.filter, sample = event.sample }
       for name, value in pairs(found) do
         side[name] = value
       end
@@ -291,7 +295,7 @@ local function enable_all(session, sides)
   for _, side in ipairs(sides) do
     local entry = { system = side.system, name = side.name }
     local is_new = not session._labels[side.system .. ":" .. side.name]
-    local ok, result = pcall(session._enable_all, session, { entry }, side.filter)
+    local ok, result = pcall(session._enable_all, session, { entry }, side.filter, side.sample)
     if not ok then
       for _, done in ipairs(fresh) do
         session:_disable(done.system, done.name)
@@ -350,6 +354,7 @@ end
 ---@class tracefs.pair_event
 ---@field event string pattern of events, as for on()
 ---@field filter? string|table the kernel's filter, or a table of conditions
+---@field sample? string one in so many, as for on(); "1/64 of FIELD" on both sides fits together
 ---@field key? string|string[]|fun(ev: tracefs.record): ... instead of the pair's `key`
 ---@field next_key? string|string[] for `through`: the key under which later events come
 

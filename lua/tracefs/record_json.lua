@@ -102,6 +102,9 @@ function record_json.record(record)
   if record.common_late then
     parts[#parts + 1] = ',"common_late":true'
   end
+  if record.common_scale then
+    parts[#parts + 1] = (',"common_scale":%d'):format(record.common_scale)
+  end
   parts[#parts + 1] = ',"fields":{'
   for i, field in ipairs(layout(record)) do
     local value = record[field.name]

@@ -4,6 +4,7 @@ local event_patterns = require "tracefs.events"
 local filters = require "tracefs.filter"
 local probes = require "tracefs.probes"
 local raising = require "tracefs.raising"
+local samples = require "tracefs.sample"
 local must = raising.must
 
 ---@class tracefs.session
@@ -93,14 +94,41 @@ function selection:_id(system, name)
   return must(tonumber(must(self.instance:read(dir .. "format")):match "\nID:%s*(%d+)"))
 end
 
+-- An event has one sample, as it has one filter. Returns what is new about it.
+local function plan_sample(self, label, wanted, event)
+  local there = self._samples[label]
+  if self._labels[label] and (there and there.text) ~= (wanted and wanted.text) then
+    error(("%s is on already with %s: an event has one in a session"):format(event:label(),
+      there and ('the sample "%s"'):format(there.text) or "no sample"), 0)
+  elseif there or not wanted then
+    return nil, there and there.condition
+  end
+  return samples.plan(wanted, event)
+end
+
+local function set_sample(self, id, label, plan, condition, event)
+  plan.condition = condition
+  self._samples[label] = plan
+  self._stream:sample(id, plan.scale, plan.by_kernel or false, plan.field and event or nil,
+    plan.field, plan.field and plan.shift or nil)
+  if self.on_choice then
+    self.on_choice(("%s: a sample of %s"):format(event:label(), samples.tell(plan)))
+  end
+end
+
 --- Turns one event on and returns its id.
-function selection:_enable(system, name, filter)
+function selection:_enable(system, name, filter, sample)
   local instance = self.instance
   local label = system .. ":" .. name
   if type(filter) == "table" then
     filter = filters.text(filter, self:_describe(system, name))
   end
   local shown = (self._shown_systems[system] or system) .. ":" .. name
+  local plan, condition
+  if sample or self._samples[label] then
+    plan, condition = plan_sample(self, label, sample, self:_describe(system, name))
+    filter = samples.join(filter, condition)
+  end
   if filter and self._filters[label] ~= filter then
     if self._filters[label] or self._labels[label] then
       error(
@@ -133,6 +161,9 @@ function selection:_enable(system, name, filter)
       must(instance:enable(system, name))
     end
   end
+  if plan then
+    set_sample(self, id, label, plan, condition, self:_describe(system, name))
+  end
   return id
 end
 
@@ -147,15 +178,31 @@ function selection:_disable(system, name)
     self._filters[label] = nil
   end
   self._labels[label] = nil
+  self._samples[label] = nil
+end
+
+--- What stats() says of samples, by the label of their events; nil when there is none.
+function selection:_sample_counts()
+  local counts
+  for label, plan in pairs(self._samples) do
+    local seen, taken = self._stream:sampled(self._labels[label])
+    local system, name = label:match "^(.-):(.*)$"
+    counts = counts or {}
+    counts[(self._shown_systems[system] or system) .. ":" .. name] = {
+      scale = plan.scale, where = plan.by_kernel and "kernel" or "reader",
+      seen = not plan.by_kernel and seen or nil, taken = taken,
+    }
+  end
+  return counts
 end
 
 --- Turns all events on, or none when the kernel refuses one. Returns their ids.
-function selection:_enable_all(found, filter)
+function selection:_enable_all(found, filter, sample)
   local ids, new = {}, {}
   for i, event in ipairs(found) do
     local label = event.system .. ":" .. event.name
     new[i] = not self._labels[label]
-    local ok, result = pcall(self._enable, self, event.system, event.name, filter)
+    local ok, result = pcall(self._enable, self, event.system, event.name, filter, sample)
     if not ok then
       for k = i, 1, -1 do
         if new[k] then
@@ -234,7 +281,7 @@ local function check_fields(event, fields)
       end
       error(
         ("%s has no field '%s'; it has: %s, common_timestamp, common_cpu, common_comm, "
-          .. "common_event, common_late"):format(
+          .. "common_event, common_late, common_scale"):format(
           event:label(),
           tostring(field),
           table.concat(names, ", ")
@@ -251,6 +298,7 @@ local common_fields = {
   common_comm = true,
   common_event = true,
   common_late = true,
+  common_scale = true,
 }
 
 local MAX_FIELDS <const> = 64
@@ -259,7 +307,7 @@ local probe_option_names = { args = true, name = true, maxactive = true }
 
 --- Splits the middle argument of `on` into field names, a filter, and what probes have.
 local function parse_choice(choice)
-  local fields, filter, count, probe_options = {}, nil, 0, {}
+  local fields, filter, count, probe_options, sample = {}, nil, 0, {}, nil
   for key, value in pairs(choice) do
     if key == "filter" then
       if type(value) ~= "string" and type(value) ~= "table" then
@@ -269,6 +317,8 @@ local function parse_choice(choice)
         error("bad filter: it has a zero byte", 0)
       end
       filter = value
+    elseif key == "sample" then
+      sample = samples.parse(value)
     elseif math.type(key) == "integer" then
       if type(value) ~= "string" then
         error("field names are strings, not " .. type(value), 0)
@@ -278,8 +328,8 @@ local function parse_choice(choice)
     elseif probe_option_names[key] then
       probe_options[key] = value
     else
-      error(("unknown option '%s' of an event; there is: filter; and for probes: args, name, "
-        .. "maxactive"):format(tostring(key)), 0)
+      error(("unknown option '%s' of an event; there are: filter, sample; and for probes: args, "
+        .. "name, maxactive"):format(tostring(key)), 0)
     end
   end
   if count > MAX_FIELDS then
@@ -290,7 +340,7 @@ local function parse_choice(choice)
       error(("the field names must be a list: number %d of %d is missing"):format(i, count), 0)
     end
   end
-  return fields, filter, probe_options
+  return fields, filter, probe_options, sample
 end
 
 --- The checks that must pass before anything is changed.
@@ -316,11 +366,11 @@ local function check_self(self, name)
 end
 
 --- The events that a pattern means, turned on. A probe that was made for nothing is removed.
-local function turn_on(self, pattern, fields, filter, probe_options)
+local function turn_on(self, pattern, fields, filter, probe_options, sample)
   local found, undo = self:_match(pattern, probe_options)
   local ok, result = pcall(function()
     self:_check_all(found, fields)
-    return self:_enable_all(found, filter)
+    return self:_enable_all(found, filter, sample)
   end)
   if not ok then
     if undo then
@@ -343,8 +393,8 @@ local function on(self, pattern, choice, handler)
     error("on(event, fields, handler): the fields must be a table of names, not "
       .. type(choice), 0)
   end
-  local fields, filter, probe_options = parse_choice(choice)
-  local found, ids = turn_on(self, pattern, fields, filter, probe_options)
+  local fields, filter, probe_options, sample = parse_choice(choice)
+  local found, ids = turn_on(self, pattern, fields, filter, probe_options, sample)
   for i, event in ipairs(found) do
     if #fields > 0 then
       self._stream:handle(ids[i], handler, self:_describe(event.system, event.name), fields)
@@ -360,13 +410,15 @@ end
 --- `on("net:net_dev_queue", function(ev) end)` gets a record;
 --- `on("net:net_dev_queue", {"skbaddr", "common_timestamp"}, function(skbaddr, ts) end)` gets
 --- values, which is cheaper; `{..., filter = "len > 100"}` sets the kernel's filter, and so does a
---- table of conditions as for tracefs.filter().
+--- table of conditions as for tracefs.filter(). `sample = "1/100"` hands out one record in so
+--- many: each 100th, or with "1/64 of FIELD" those whose field says so, of which the kernel makes
+--- a filter. They have the scale in common_scale.
 ---
 --- `on("kprobe:do_sys_openat2", { args = { name = "+0($arg2):ustring" } }, handler)` makes a
 --- probe, which goes with the session. There are kprobe, kretprobe, fprobe, fexit (FUNCTION),
 --- uprobe, uretprobe (PATH:FUNCTION, PATH:0xOFFSET), tprobe (TRACEPOINT), eprobe (SYSTEM:EVENT).
 ---@param pattern string "system:name", with * ? [..] on either side, or a name alone; or a probe
----@param choice? table field names, and filter; of a probe also args, name, maxactive
+---@param choice? table field names, filter, and sample; of a probe also args, name, maxactive
 ---@param handler function
 ---@return integer count of events that the pattern meant
 function selection:on(pattern, choice, handler)
@@ -379,17 +431,17 @@ local function enable(self, pattern, options)
   if options ~= nil and type(options) ~= "table" then
     error("enable(event, options): the options must be a table, not " .. type(options), 0)
   end
-  local fields, filter, probe_options = parse_choice(options or {})
+  local fields, filter, probe_options, sample = parse_choice(options or {})
   if #fields > 0 then
     error("enable(event, options): field names belong to on()", 0)
   end
-  local found = turn_on(self, pattern, fields, filter, probe_options)
+  local found = turn_on(self, pattern, fields, filter, probe_options, sample)
   return #found
 end
 
 --- Turns events on without a handler, for the loop `for ev in session:events()`.
 ---@param pattern string as for on()
----@param options? { filter?: string|table, args?: string|table, name?: string,
+---@param options? { filter?: string|table, sample?: string, args?: string|table, name?: string,
 --- maxactive?: integer }
 ---@return integer count of events that the pattern meant
 function selection:enable(pattern, options)

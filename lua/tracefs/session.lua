@@ -18,6 +18,7 @@ local triggers = require "tracefs.triggers"
 ---@field on_error "raise"|"warn" what an error in a handler does: end the run, or be counted
 ---@field on_warn? fun(message: string) called with each counted error
 ---@field on_notice? fun(message: string) called when a file does not have an event
+---@field on_choice? fun(message: string) told what has been chosen where there was a choice
 ---@field message_handler? fun(err: any): any makes the traceback of a handler's error
 local session_methods = {}
 
@@ -38,6 +39,7 @@ local function blank(options, fields)
     _descriptions = {},
     _labels = {},
     _filters = {},
+    _samples = {},
     _probes = {},
     _probe_groups = {},
     _shown_systems = {},
@@ -258,6 +260,7 @@ function session_methods:stats()
     lost = 0,
     pending = 0,
     own = 0,
+    skipped = 0,
     overrun = 0,
     dropped = 0,
     commit_overrun = 0,
@@ -268,6 +271,7 @@ function session_methods:stats()
     end
   end
   stats.per_cpu = per_cpu
+  stats.samples = self:_sample_counts()
   stats.late = late
   stats.errors = self._errors
   stats.first_error = self._first_error

@@ -31,6 +31,15 @@ local function advice(instance)
     .. " or fields instead of records."):format(kb and ("%d"):format(4 * kb) or "KB")
 end
 
+local function sorted_keys(map)
+  local keys = {}
+  for key in pairs(map) do
+    keys[#keys + 1] = key
+  end
+  table.sort(keys)
+  return keys
+end
+
 --- Says what was lost, late or wrong, and under -v how much there was.
 ---@param stats table of the session
 ---@param instance? tracefs.instance|string the path of a file
@@ -49,6 +58,11 @@ function summary.report(stats, instance)
   end
   if stats.errors > 0 then
     report.warning(("%s in handlers"):format(plural(stats.errors, "error")))
+  end
+  for _, label in ipairs(sorted_keys(stats.samples or {})) do
+    local sample = stats.samples[label]
+    report.note(("%s is a sample: %d records, each of which stands for %d%s"):format(label,
+      sample.taken, sample.scale, sample.seen and (", of %d"):format(sample.seen) or ""))
   end
   report.detail(("%s in %.3f s: %d delivered, %d lost, %d not read"):format(
     plural(stats.produced, "event"),

@@ -294,6 +294,7 @@ function trace.adapt(run)
   end
 
   session.on_notice = report.warning
+  session.on_choice = report.detail
 
   function out.writer.read_stats()
     local ok, stats = pcall(methods.stats, session)

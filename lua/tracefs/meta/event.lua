@@ -48,15 +48,15 @@ function event:no_text() end
 ---@return tracefs.field[]
 function event:fields() end
 
---- Does a record have such a field? common_timestamp, common_cpu, common_comm, common_event and
---- common_late are fields of every record.
+--- Does a record have such a field? common_timestamp, common_cpu, common_comm, common_event,
+--- common_late and common_scale are fields of every record.
 ---@param field string
 ---@return boolean
 function event:has(field) end
 
 --- Makes a record of raw bytes, so that a handler can be tested without a kernel.
 ---@param bytes string as they would stand in the ring buffer, from common_type on
----@param options? { common_timestamp?: integer, common_cpu?: integer, common_late?: boolean }
---- 0 by default
+---@param options? { common_timestamp?: integer, common_cpu?: integer, common_late?: boolean,
+--- common_scale?: integer } 0 by default
 ---@return any record
 function event:record(bytes, options) end

@@ -23,6 +23,7 @@ local core = {}
 ---@field common_comm string name of that task, looked up when it is read; "<...>" when not known
 ---@field common_event string "system:name"
 ---@field common_late? true for a record that is older than one handed out before it
+---@field common_scale? integer of an event with `sample`: the record stands for so many
 ---@field [string] integer|string|integer[]|nil
 
 --- The event's text, or one field's, as the kernel prints it.

@@ -68,7 +68,7 @@ function stream:add_top(ids) end
 
 --- Counters per CPU, and how many records came late.
 ---@return table<integer, table<string, integer>>? counts by CPU: produced, delivered, lost,
---- pending, own, overrun, dropped, commit_overrun
+--- pending, own, skipped, overrun, dropped, commit_overrun
 ---@return integer|string late or a message
 ---@return integer? errno
 function stream:counts() end
@@ -143,6 +143,21 @@ function stream:record(recording) end
 ---@param pair tracefs.pair
 ---@param side integer from pair:side()
 function stream:pair(id, pair, side) end
+
+--- Hands out only some of an event's records from now on; they have the scale in common_scale.
+---@param id integer
+---@param scale integer one in so many
+---@param by_kernel boolean a filter has chosen them already
+---@param event? tracefs.event with a field: those whose value, shifted, is a multiple of scale
+---@param field? string
+---@param shift? integer
+function stream:sample(id, scale, by_kernel, event, field, shift) end
+
+--- How many records of an event with a sample have come, and how many were handed out.
+---@param id integer
+---@return integer? seen nil when there is no sample
+---@return integer? taken
+function stream:sampled(id) end
 
 --- Forgets a stop() that has not ended anything yet.
 function stream:resume() end

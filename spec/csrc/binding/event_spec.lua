@@ -83,6 +83,7 @@ describe("an event description", function()
     for _, name in ipairs {
       "pid", "comm", "common_pid", "common_type", "common_flags", "common_preempt_count",
       "common_timestamp", "common_cpu", "common_comm", "common_event", "common_late",
+      "common_scale",
     } do
       assert.is_true(event:has(name), name)
     end
