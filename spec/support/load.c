@@ -48,6 +48,8 @@ static const char usage[] =
 	"  threads K N         K pairs of threads, load-ping and load-pong, passing a byte to and fro N times\n"
 	"  naps N              N sleeps of a millisecond, under the name load-naps: N wakeups by a timer\n"
 	"  sockets N LEFT      N sockets opened under the name load-sockets, all but LEFT of them closed\n"
+	"  tcp N THERE BACK    N TCP connections over 127.0.0.1, one after the other, THERE bytes from\n"
+	"                      load-client and BACK from load-server, which closes first\n"
 	"  signals N           N times SIGUSR1 from load-sender to its child load-target, each taken\n"
 	"  faults N [K]        N pages touched for the first time, and K that the kernel touches in a read,\n"
 	"                      under the name load-faults, which has no other page faults\n"
@@ -200,6 +202,95 @@ static void load_udp(uint64_t count, size_t size)
 	}
 	close(fd);
 	printf("packets=%llu size=%zu\n", (unsigned long long)count, size);
+}
+
+/* --- tcp --------------------------------------------------------------------- */
+
+struct server {
+	int listener;
+	uint64_t connections;
+	size_t there;
+	size_t back;
+};
+
+static bool send_bytes(int fd, size_t count)
+{
+	static const char bytes[65536];
+
+	while (count > 0) {
+		ssize_t sent = send(fd, bytes, count < sizeof(bytes) ? count : sizeof(bytes),
+				    MSG_NOSIGNAL);
+
+		if (sent <= 0)
+			return false;
+		count -= (size_t)sent;
+	}
+	return true;
+}
+
+static bool receive_bytes(int fd, size_t count)
+{
+	char bytes[65536];
+
+	while (count > 0) {
+		ssize_t got = recv(fd, bytes, count < sizeof(bytes) ? count : sizeof(bytes), 0);
+
+		if (got <= 0)
+			return false;
+		count -= (size_t)got;
+	}
+	return true;
+}
+
+static void *serve(void *argument)
+{
+	const struct server *server = argument;
+	uint64_t i;
+
+	name_thread("server");
+	for (i = 0; i < server->connections; i++) {
+		int fd = accept(server->listener, NULL, NULL);
+
+		if (fd < 0 || !receive_bytes(fd, server->there) || !send_bytes(fd, server->back))
+			fail("server: connection %llu: %s", (unsigned long long)i + 1,
+			     strerror(errno));
+		close(fd);
+	}
+	return NULL;
+}
+
+static void load_tcp(uint64_t count, size_t there, size_t back)
+{
+	/* close() waits until the other side has acknowledged it: nothing comes behind the load. */
+	struct linger linger = { .l_onoff = 1, .l_linger = 5 };
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t length = sizeof(address);
+	struct server server = { .connections = count, .there = there, .back = back };
+	pthread_t thread;
+	char end;
+	uint64_t i;
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	server.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (server.listener < 0 || bind(server.listener, (struct sockaddr *)&address, length) ||
+	    getsockname(server.listener, (struct sockaddr *)&address, &length) ||
+	    listen(server.listener, 1))
+		fail("no TCP socket on 127.0.0.1: %s", strerror(errno));
+	thread = start_thread(serve, &server);
+	name_thread("client");
+	for (i = 0; i < count; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) ||
+		    connect(fd, (struct sockaddr *)&address, length) || !send_bytes(fd, there) ||
+		    !receive_bytes(fd, back) || recv(fd, &end, 1, 0) != 0 || close(fd))
+			fail("client: connection %llu: %s", (unsigned long long)i + 1,
+			     strerror(errno));
+	}
+	pthread_join(thread, NULL);
+	close(server.listener);
+	printf("connections=%llu there=%zu back=%zu port=%d pid=%d\n", (unsigned long long)count,
+	       there, back, ntohs(address.sin_port), (int)getpid());
 }
 
 /* The CPUs that this process may run on; returns how many. */
@@ -620,6 +711,10 @@ int main(int argc, char **argv)
 		load_sockets((unsigned int)parse_number(args[0], "the number of sockets",
 							SOCKETS_MAX),
 			     (unsigned int)parse_number(args[1], "how many are left", SOCKETS_MAX));
+	} else if (!strcmp(what, "tcp") && count == 3) {
+		load_tcp(parse_number(args[0], "the number of connections", COUNT_MAX),
+			 parse_number(args[1], "the bytes there", COUNT_MAX),
+			 parse_number(args[2], "the bytes back", COUNT_MAX));
 	} else if (!strcmp(what, "signals") && count == 1) {
 		load_signals(parse_number(args[0], "the number of signals", COUNT_MAX));
 	} else if (!strcmp(what, "faults") && (count == 1 || count == 2)) {
