@@ -29,18 +29,26 @@ local function written(out)
   return found
 end
 
--- A test with a device of its own.
-local function on_disk(fn)
-  return function()
-    local why = disk.use("raw", fn)
-    if why then
+describe("examples/biolat.lua", function()
+  local device, why
+
+  setup(function()
+    device, why = disk.attach "raw"
+  end)
+
+  teardown(function()
+    if device then
+      device:close()
+    end
+  end)
+
+  before_each(function()
+    if not device then
       pending(why)
     end
-  end
-end
+  end)
 
-describe("examples/biolat.lua", function()
-  it("finds exactly 997 writes, live and on the recording", on_disk(function(device)
+  it("finds exactly 997 writes, live and on the recording", function()
     local dir = helper.tmpdir()
     local recorder, path = dir .. "/recorder.lua", dir .. "/trace.dat"
     helper.write_file(recorder, ([[
@@ -64,9 +72,9 @@ describe("examples/biolat.lua", function()
     assert.equal(number, again.device)
     again.device = device.name
     assert.same(live, again)
-  end))
+  end)
 
-  it("prints the table and a histogram of the same count", on_disk(function(device)
+  it("prints the table and a histogram of the same count", function()
     local out = run { "-c", writes(23, device), BIOLAT, "--device", device.path }
     assert.matches(("\n%s +write +23 +[%%d.]+[num]?s "):format(device.name), out)
     assert.matches("\n%d+ requests, %d+ issued again, 0 voided, 0 open, %d+ alone\n", out)
@@ -79,9 +87,9 @@ describe("examples/biolat.lua", function()
     for line in out:gmatch "[^\n]+" do
       assert.is_true(#line < 80, "80 columns or more: " .. line)
     end
-  end))
+  end)
 
-  it("is a table and metrics, too", on_disk(function(device)
+  it("is a table and metrics, too", function()
     local out = run { "-f", "csv", "-c", writes(23, device), BIOLAT, "--device", device.name }
     assert.matches("^type,avg_ns,device,max_ns,min_ns,operation,p50_ns,p90_ns,p99_ns,requests,",
       out)
@@ -90,13 +98,13 @@ describe("examples/biolat.lua", function()
     out = run { "-f", "prometheus", "-c", writes(17, device), BIOLAT, "--device", device.name }
     assert.matches(('\nluatrace_block_request_seconds_count{device="%s",operation="write"} 17\n')
       :format(device.name), out)
-  end))
+  end)
 
-  it("says so when no request has ended", on_disk(function(device)
+  it("says so when no request has ended", function()
     assert.equal("no request has ended\n\n"
       .. "0 requests, 0 issued again, 0 voided, 0 open, 0 alone\n",
-      run { "-c", "true", BIOLAT, "--device", device.name })
-  end))
+      run { "-c", "true", BIOLAT, "--device", "4095:7" })
+  end)
 
   it("refuses what is no device", function()
     local status, out, err = helper.run { BIOLAT, "--device", "nosuch0" }

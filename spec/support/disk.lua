@@ -4,69 +4,57 @@ local devices = require "tracefs.devices"
 
 local disk = {}
 
-local function run(...)
-  local status, out, err = helper.execute { ... }
-  return status == 0 and out, err
-end
+-- In memory, where it can be: a flush then does not wait for what others write. The file is
+-- removed at once and lives as long as the device. With a folder as an argument the device is
+-- mounted there, and nothing is left to be done for it in the background.
+local ATTACH <const> = [[
+  set -e
+  folder=/dev/shm
+  [ -w $folder ] || folder=${TMPDIR:-/tmp}
+  image=$(mktemp -p $folder luatrace-disk.XXXXXX)
+  trap 'rm -f $image' EXIT
+  truncate -s 32M $image
+  device=$(losetup -f --show $image)
+  if [ $# -gt 0 ]; then
+    trap 'losetup -d $device; rm -f $image' EXIT
+    mkfs.ext4 -q -F -b 4096 -E lazy_itable_init=0,lazy_journal_init=0 $device
+    mount -t ext4 $device "$1"
+    trap 'rm -f $image' EXIT
+  fi
+  echo $device
+]]
 
-local function attach(dir)
-  local image = dir .. "/image"
-  assert(run("truncate", "-s", "32M", image))
-  local path, err = run("losetup", "-f", "--show", image)
-  if not path then
-    return nil, "no loop device here: " .. err
-  end
-  path = path:gsub("%s", "")
-  return { path = path, name = path:match "[^/]+$", dev = assert(devices.number(path)) }
-end
+-- A device that is busy goes away with its last user.
+local DETACH <const> = [[
+  if [ $# -gt 1 ]; then
+    umount "$2" || umount -l "$2"
+  fi
+  losetup -d $1
+]]
 
--- The clean-up that every way out has. A device that is busy goes away with its last user.
-local function detach(device)
-  if device.dir and not run("umount", device.dir) then
-    run("umount", "-l", device.dir)
-  end
-  run("losetup", "-d", device.path)
-end
+local Disk = {}
+Disk.__index = Disk
 
-local function mount_ext4(device, dir)
-  -- nothing is left to be done in the background
-  local made, err = run("mkfs.ext4", "-q", "-F", "-b", "4096", "-E",
-    "lazy_itable_init=0,lazy_journal_init=0", device.path)
-  if not made then
-    return "no ext4 here: " .. err
-  end
-  assert(run("mkdir", dir))
-  local mounted
-  mounted, err = run("mount", "-t", "ext4", device.path, dir)
-  if not mounted then
-    return "no ext4 here: " .. err
-  end
-  device.dir = dir
-end
-
---- Calls fn(device) with `path` ("/dev/loop0"), `name` ("loop0"), `dev` (the number that records
---- have) and, with "ext4", `dir`, where its file system is mounted. All of it goes away, also when
---- fn raises.
+--- Makes one: `path` ("/dev/loop0"), `name` ("loop0"), `dev` (the number that records have) and,
+--- with "ext4", `dir`, where its file system is mounted. For setup(), with close() in teardown().
 ---@param kind "raw"|"ext4"
----@param fn fun(device: table)
----@return string? reason why there is none, and fn was not called
-function disk.use(kind, fn)
-  local dir = helper.tmpdir()
-  local device, why = attach(dir)
-  if not device then
-    return why
+---@return table? disk nil where this machine cannot have one
+---@return string? reason
+function disk.attach(kind)
+  local dir = kind == "ext4" and helper.tmpdir() or nil
+  local status, out, err = helper.execute { "sh", "-c", ATTACH, "sh", dir }
+  if status ~= 0 then
+    return nil, ("no loop device%s here: %s"):format(dir and " with ext4" or "", err)
   end
-  local ok, err = pcall(function()
-    why = kind == "ext4" and mount_ext4(device, dir .. "/mnt") or nil
-    if not why then
-      fn(device)
-    end
-  end)
-  detach(device)
-  if not ok then
-    error(err, 0)
-  end
-  return why
+  local path = out:match "%S+"
+  return setmetatable({
+    path = path, name = path:match "[^/]+$", dev = assert(devices.number(path)), dir = dir,
+  }, Disk)
+end
+
+--- Removes it.
+function Disk:close()
+  helper.execute { "sh", "-c", DETACH, "sh", self.path, self.dir }
 end
 
 return disk
