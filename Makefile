@@ -61,10 +61,15 @@ vm: deps
 fuzz:
 	spec/fuzz/run $(or $(SECONDS),20)
 
+# So many random damages of trace files of each kind, under the address sanitizer: it takes hours.
+damages:
+	LUATRACE_DAMAGES=$(or $(COUNT),20000) .ci/sanitize address \
+		spec/csrc/engine/datafile_made_spec.lua --filter="a damaged file"
+
 install: build
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
 	rm -rf $(BUILD) build-ci build.luarocks
 
-.PHONY: build deps demo test bench fuzz lint format static deb vm install clean
+.PHONY: build deps demo test bench fuzz damages lint format static deb vm install clean

@@ -2,8 +2,8 @@
 /*
  * damage FILE STEP COUNT SEED: reads a trace file cut at every STEPth byte (0: not at all), then
  * COUNT copies of it with random damages, each as a report of all its records. Prints how many
- * could be opened, how many ended with an error, how many records' bytes of text there were, and
- * the largest resident size in KB. Any crash or hang ends it.
+ * could be opened, how many ended with an error, how many bytes of text there were (of records, or
+ * a latency tracer's), and the largest resident size in KB. Any crash or hang ends it.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -74,6 +74,7 @@ static void read_all(const char *path)
 
 		if (datafile_buffer(file, i)->is_text)
 			datafile_read_text(file, datafile_buffer(file, i), &out, &error);
+		text += out.length;
 		strbuf_free(&out);
 	}
 	datafile_put(file);

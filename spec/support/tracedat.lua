@@ -1,4 +1,5 @@
 -- Makes trace.dat files byte by byte, of any version, byte order, size of a long and page size.
+local helper = require "spec.support.helper"
 local pages = require "spec.support.pages"
 
 local tracedat = {}
@@ -22,6 +23,7 @@ local SECTIONS <const> = { header = 16, ftrace = 17, formats = 18, kallsyms = 19
 ---@field printk? string
 ---@field options? { id: integer, data: string }[]
 ---@field clock? string
+---@field compression? "zlib" of version 7
 ---@field buffers? { name: string, cpus?: table<integer, string>, text?: string }[] top one first
 
 local function sorted_keys(map)
@@ -85,13 +87,52 @@ function Writer:custom_options()
   return table.concat(parts)
 end
 
+local function adler32(bytes)
+  local a, b = 1, 0
+  for i = 1, #bytes do
+    a = (a + bytes:byte(i)) % 65521
+    b = (b + a) % 65521
+  end
+  return b << 16 | a
+end
+
+-- gzip's deflated bytes, with a head and a sum as zlib has them.
+local function zlib(bytes)
+  local path = os.tmpname()
+  helper.write_file(path, bytes)
+  local pipe <close> = assert(io.popen("gzip -nc " .. path))
+  local deflated = pipe:read("a"):sub(11, -9)
+  os.remove(path)
+  return "\x78\x9c" .. deflated .. (">I4"):pack(adler32(bytes))
+end
+
+function Writer:packed(bytes)
+  local packed = zlib(bytes)
+  return self:number("I4", #packed) .. self:number("I4", #bytes) .. packed
+end
+
+-- Records, or text, in chunks of so many pages.
+local CHUNK_PAGES <const> = 10
+
+function Writer:chunks(bytes)
+  if not self.file.compression then
+    return bytes
+  end
+  local size, parts = CHUNK_PAGES * self.file.page_size, {}
+  for at = 1, #bytes, size do
+    parts[#parts + 1] = self:packed(bytes:sub(at, at + size - 1))
+  end
+  return self:number("I4", #parts) .. table.concat(parts)
+end
+
 -- Appends the records of each CPU at a page's boundary; returns their places.
 function Writer:data(out, cpus)
   local places = {}
   for _, cpu in ipairs(sorted_keys(cpus)) do
     out = out .. ("\0"):rep(-#out % self.file.page_size)
-    places[#places + 1] = { cpu = cpu, offset = #out, size = #cpus[cpu] }
-    out = out .. cpus[cpu]
+    local bytes = self:chunks(cpus[cpu])
+    places[#places + 1] = { cpu = cpu, offset = #out, size = #bytes }
+    out = out .. bytes
   end
   return out, places
 end
@@ -152,13 +193,19 @@ end
 
 function Writer:version7(start)
   local file = self.file
-  local out = start .. "none\0\0" .. ("\0"):rep(8)
+  local compression = (file.compression or "none") .. "\0" .. (file.compression and "1" or "")
+    .. "\0"
+  local out = start .. compression .. ("\0"):rep(8)
   local options = self:custom_options()
+  -- the content as it is written
   local function section(id, content)
     local at = #out
-    out = out .. self:number("I2", id) .. self:number("I2", 0) .. self:number("I4", 0)
-      .. self:sized("I8", content)
+    out = out .. self:number("I2", id) .. self:number("I2", file.compression and 1 or 0)
+      .. self:number("I4", 0) .. self:sized("I8", content)
     return at
+  end
+  local function whole(content)
+    return file.compression and self:packed(content) or content
   end
   for _, part in ipairs {
     { "header", self:header_info() }, { "ftrace", self:ftrace() }, { "formats", self:formats() },
@@ -166,13 +213,13 @@ function Writer:version7(start)
     { "cmdlines", self:sized("I8", file.cmdlines) },
   } do
     local id = SECTIONS[part[1]]
-    options = options .. self:option(id, self:number("I8", section(id, part[2])))
+    options = options .. self:option(id, self:number("I8", section(id, whole(part[2]))))
   end
   for _, buffer in ipairs(file.buffers) do
     local name = buffer.name .. "\0" .. (file.clock or "local") .. "\0"
     if buffer.text then
       options = options .. self:option(SECTIONS.text,
-        self:number("I8", section(SECTIONS.text, buffer.text)) .. name)
+        self:number("I8", section(SECTIONS.text, self:chunks(buffer.text))) .. name)
     else
       local at = section(BUFFER, "")
       local places
@@ -186,8 +233,8 @@ function Writer:version7(start)
       options = options .. self:option(BUFFER, data)
     end
   end
-  local at = section(0, options .. self:option(0, self:number("I8", 0)))
-  local where = #start + #"none\0\0"
+  local at = section(0, whole(options .. self:option(0, self:number("I8", 0))))
+  local where = #start + #compression
   return out:sub(1, where) .. self:number("I8", at) .. out:sub(where + 9)
 end
 
