@@ -137,7 +137,11 @@ describe("a file of any machine", function()
         end
         local list = tails(ours)
         assert.equal(5000, #list)
-        assert.is_true(table.concat(tails(theirs), "\n") == table.concat(list, "\n"))
+        local expected = tails(theirs)
+        assert.equal(5000, #expected, theirs:sub(1, 1000))
+        for j, line in ipairs(expected) do
+          assert.equal(line, list[j])
+        end
       end
     end
   end)
