@@ -9,6 +9,7 @@ local function build(dir)
   }
   assert.equal(0, status, out .. err)
   local cache = assert(helper.read_file(helper.build .. "/CMakeCache.txt"))
+  local lua = assert(cache:match("\nLUA_MODULE_NAME:INTERNAL=(%C+)"), "no Lua by pkg-config")
   local sanitize = cache:match("\nLUATRACE_SANITIZE:STRING=([^\n]+)")
   local paths = {}
   for folder in ("lib lib64 lib/x86_64-linux-gnu lib/aarch64-linux-gnu"):gmatch("%S+") do
@@ -17,10 +18,9 @@ local function build(dir)
   status, out, err = helper.execute {
     "sh", "-c",
     ([[set -e
-    for lua in lua5.4 lua-5.4 lua54 lua; do pkg-config --exists $lua && break; done
     cc -Wall -Wextra -Werror %s -o %s/host examples/hosts/host.c \
-      $(pkg-config --cflags --libs lua-tracefs $lua)]]):format(
-      sanitize and "-fsanitize=" .. sanitize or "", quote(dir)),
+      $(pkg-config --cflags --libs lua-tracefs %s)]]):format(
+      sanitize and "-fsanitize=" .. sanitize or "", quote(dir), quote(lua)),
     env = { PKG_CONFIG_PATH = table.concat(paths, ":") },
     timeout = 120,
   }
