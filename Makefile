@@ -4,7 +4,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 CMAKE_FLAGS ?=
 JOBS ?= $(shell nproc)
-LUA ?= $(notdir $(firstword $(shell command -v lua5.4 lua54 lua)))
+LUA ?= $(notdir $(firstword $(shell command -v lua5.4 lua54 lua5.5 lua55 lua)))
 
 MAKEFLAGS += --no-print-directory
 export LUATRACE_BUILD := $(abspath $(BUILD))

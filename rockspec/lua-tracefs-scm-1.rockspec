@@ -21,7 +21,7 @@ It is not the Lua profiler of the name luatrace.]],
 supported_platforms = { "linux" }
 
 dependencies = {
-  "lua >= 5.4",
+  "lua >= 5.4, < 5.6",
   "argparse >= 0.6.0",
   "dkjson >= 2.5",
 }

@@ -88,7 +88,11 @@ int main(int argc, char **argv)
 	if (argc > 3)
 		argv[2] = argv[1]; /* the script's name stands before its arguments */
 
+#if LUA_VERSION_NUM >= 505
+	L = lua_newstate(allocate, &budget, luaL_makeseed(NULL));
+#else
 	L = lua_newstate(allocate, &budget);
+#endif
 	if (!L) {
 		fprintf(stderr, "host: not enough memory for a Lua state\n");
 		return EXIT_FAILURE;

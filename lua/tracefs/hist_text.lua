@@ -250,8 +250,8 @@ function Builder:check_expression(text, what, is_value)
   local rest = text:gsub("%.sym%-offset", ".symXoffset")
   -- other events' variables: system.event.$name
   rest = rest:gsub("[%w_]+%.[%w_]+%.%$[%w_]+", " "):gsub("%$[%w_]+", " ")
-  for word in rest:gmatch "[%w_.=]+" do
-    word = word:gsub("symXoffset", "sym-offset")
+  for found in rest:gmatch "[%w_.=]+" do
+    local word = found:gsub("symXoffset", "sym-offset")
     if not word:find "^%d" then
       local field = self:check_modifier(word, what, is_value)
       if not field:find "^[%a_][%w_]*$" then

@@ -225,9 +225,9 @@ describe("luatrace start, stop, stat, extract, reset", function()
     assert.matches("is there already: see luatrace stat", err)
     assert.equal(0, (capture "reset"))
     for _, command in ipairs { "stop", "stat", "extract", "reset" } do
-      status, _, err = capture(command)
-      assert.equal(1, status)
-      assert.matches("nothing was started under the name " .. name():gsub("%-", "%%-"), err)
+      local code, _, why = capture(command)
+      assert.equal(1, code)
+      assert.matches("nothing was started under the name " .. name():gsub("%-", "%%-"), why)
     end
     status, _, err = capture "start"
     assert.equal(2, status)

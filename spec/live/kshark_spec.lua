@@ -31,8 +31,8 @@ describe("KernelShark's library", function()
     local status, out, err = helper.run { "report", "-q", path }
     assert.equal(0, status, err)
     local counts = {}
-    for cpu in out:gmatch "%-%d+ +%[(%d+)%] " do
-      cpu = tonumber(cpu)
+    for digits in out:gmatch "%-%d+ +%[(%d+)%] " do
+      local cpu = tonumber(digits)
       counts[cpu] = (counts[cpu] or 0) + 1
     end
     return counts

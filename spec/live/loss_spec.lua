@@ -116,8 +116,8 @@ describe("losses", function()
         })
         assert.same({}, complaints)
         local total = 0
-        for cpu in result.cpus:gmatch("%d+") do
-          cpu = math.tointeger(cpu)
+        for digits in result.cpus:gmatch("%d+") do
+          local cpu = math.tointeger(digits)
           check_lane(lanes[cpu], stats.per_cpu[cpu], EACH, overwrite)
           assert.is_true(lanes[cpu].items > 0, "CPU " .. cpu .. " lost nothing")
           total = total + lanes[cpu].delivered

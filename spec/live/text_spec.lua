@@ -82,9 +82,9 @@ local function compare(kernel, session, before)
   local after = saved_names()
   for _, record in ipairs(ours) do
     local kind, is_equal = record[2], true
-    for line in lines_of(record[1]) do
+    for text in lines_of(record[1]) do
       at = at + 1
-      local theirs = kernel[at] or "(end of the trace file)"
+      local line, theirs = text, kernel[at] or "(end of the trace file)"
       if line ~= theirs then
         line = hide_changed_name(line, before, after)
         theirs = hide_changed_name(theirs, before, after)

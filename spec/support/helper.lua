@@ -38,9 +38,26 @@ local LUA_CPATH = helper.core_dir .. "/?.so"
 package.path = LUA_PATH .. ";" .. package.path
 package.cpath = LUA_CPATH .. ";" .. package.cpath
 
+--- Code that sets the incremental collector, for this process or another one.
+---@param pause integer percent
+---@param multiplier integer percent
+---@param step integer the power of two of a step's bytes
+---@return string
+function helper.collector(pause, multiplier, step)
+  return ([[if _VERSION == "Lua 5.4" then
+      collectgarbage("incremental", %d, %d, %d)
+    else
+      collectgarbage("incremental")
+      collectgarbage("param", "pause", %d)
+      collectgarbage("param", "stepmul", %d)
+      collectgarbage("param", "stepsize", %d)
+    end
+  ]]):format(pause, multiplier, step, pause, multiplier, 1 << step)
+end
+
 -- A collection that goes on at every few bytes: what is used after it was freed, or was never
 -- anchored, shows at once.
-local AGGRESSIVE = 'collectgarbage("incremental", 10, 400, 4)'
+local AGGRESSIVE = helper.collector(10, 400, 4)
 helper.aggressive = os.getenv("LUATRACE_GC") == "aggressive"
 
 local function chosen_collector()
@@ -53,7 +70,7 @@ chosen_collector()
 --- The usual collector until the spec file ends: for specs of C programs, where Lua only makes
 --- the input, and an aggressive collector would find nothing but take minutes.
 function helper.usual_collector()
-  collectgarbage("incremental", 200, 100, 13)
+  assert(load(helper.collector(200, 100, 13)))()
 end
 
 --- The pid of this process.

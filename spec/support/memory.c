@@ -173,7 +173,12 @@ static _Noreturn void die(const char *what, unsigned long n, const char *why)
 /* A state with the script's two functions at 1 and 2, or NULL when there was no memory. */
 static lua_State *new_state(const char *script)
 {
+#if LUA_VERSION_NUM >= 505
+	/* The same tables in every run. */
+	lua_State *L = lua_newstate(lua_allocate, NULL, 0);
+#else
 	lua_State *L = lua_newstate(lua_allocate, NULL);
+#endif
 
 	if (!L)
 		return NULL;

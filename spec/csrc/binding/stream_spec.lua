@@ -495,7 +495,7 @@ describe("a finalizer", function()
           session:marker(("x"):rep(i))
         end
       end
-      collectgarbage("incremental", 1, 1000, 1)
+      ]] .. helper.collector(1, 1000, 1) .. [[
       local seen = 0
       ]] .. code)
     assert.equal("", stderr)

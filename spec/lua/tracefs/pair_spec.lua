@@ -96,7 +96,7 @@ describe("tracefs.pair", function()
         bring("b", 2, { id = 1000, name = "name1000" })
       end,
     }
-    collectgarbage("incremental", 1, 10000)
+    assert(load(helper.collector(1, 10000, 13)))()
     for round = 1, 4 do
       for id = 1, 50 do
         bring("a", round * 100, { id = id, name = "name" .. id })
@@ -107,7 +107,7 @@ describe("tracefs.pair", function()
       end
       made:open()
     end
-    collectgarbage("incremental", 200, 100)
+    helper.usual_collector()
     assert.equal(0, wrong)
   end)
 

@@ -57,8 +57,8 @@ local function distance(text, powers)
   for low, count in pairs(powers) do
     left[low] = count
   end
-  for low, high, count in text:gmatch "\n *(%d+) %.%. (%d+) +(%d+) |" do
-    low, high, count = tonumber(low), tonumber(high), tonumber(count)
+  for from, to, pairs_in in text:gmatch "\n *(%d+) %.%. (%d+) +(%d+) |" do
+    local low, high, count = tonumber(from), tonumber(to), tonumber(pairs_in)
     guest.equal(2 * low - 1, high, "the upper end")
     far = far + math.abs(count - (left[low] or 0))
     left[low] = nil

@@ -65,7 +65,7 @@ describe("tracefs.output.http", function()
       return
     elseif helper.execute { "prometheus", "--version" } ~= 0
       or helper.execute { "python3", "-c", "" } ~= 0 then
-      pending("prometheus or python3 is not there (.ci/deps outputs ci)")
+      pending("prometheus or python3 is not there (.ci/deps outputs specs)")
       return
     elseif helper.short then
       pending("a server of its own: not with LUATRACE_SHORT")
