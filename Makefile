@@ -57,6 +57,11 @@ vm: deps
 	-@$(MAKE) static
 	LUATRACE_VM_CHECKS="$(SPEC)" spec/vm/run $(if $(SPEC),-v) $(KERNEL)
 
+# Debian's releases with their Lua, libraries and compiler, in a folder each: RELEASE="trixie sid".
+matrix:
+	.ci/deps matrix
+	TESTS="$(TESTS)" .ci/matrix $(RELEASE)
+
 # SECONDS for each of the fuzzers.
 fuzz:
 	spec/fuzz/run $(or $(SECONDS),20)
@@ -72,4 +77,4 @@ install: build
 clean:
 	rm -rf $(BUILD) build-ci build.luarocks
 
-.PHONY: build deps demo test bench fuzz damages lint format static deb vm install clean
+.PHONY: build deps demo test bench fuzz damages lint format static deb vm matrix install clean
