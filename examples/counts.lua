@@ -9,15 +9,14 @@
 --   luatrace -c 'make' counts.lua --command sched:sched_process_exec 'exceptions:page_fault_*'
 --   luatrace counts.lua raw_syscalls:sys_enter --by comm --interval 1
 --
--- Sample output (luatrace -c 'make' counts.lua --command ...)
---        count       each s event
---         2718          317 sched:sched_process_wait
---         1211          141 sched:sched_process_exec
---         1207          141 sched:sched_process_exit
---         1206          141 sched:sched_process_fork
---            0            0 signal:signal_deliver
+-- Sample output (luatrace -c 'make lint' counts.lua --command ...)
+--          count       each s event
+--           1217           17 sched:sched_process_wait
+--            960           14 signal:signal_deliver
+--            761           11 sched:sched_process_fork
+--              0            0 block:block_rq_issue
 --
---   6342 events in 8.57 s
+--   2938 events in 71.05 s
 --
 --   count   how often; an event without * or ? in its name is there also when it did not happen
 --   each s  of the time since the table before, or the start

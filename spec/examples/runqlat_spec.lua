@@ -1,0 +1,149 @@
+local helper = require "spec.support.helper"
+local loads = require "spec.support.loads"
+local json = require "dkjson"
+
+local RUNQLAT <const> = "examples/runqlat.lua"
+local LOAD <const> = ("%s --name %s"):format(helper.quote(helper.program("support/load")),
+  loads.NAME)
+
+-- The example, and beside it handlers of their own that find the same waits from records.
+local BESIDE <const> = [==[
+  package.path = %q .. "/examples/?.lua;" .. package.path
+  local trace = require "tracefs.script"
+  local since, kind, seen, not_seen = {}, {}, {}, 0
+  local function begin(pid, ts, what)
+    if not since[pid] then
+      since[pid], kind[pid] = ts, what
+    end
+  end
+  local function wakeup(ev) begin(ev.pid, ev.common_timestamp, "wakeup") end
+  trace:on("sched:sched_wakeup", wakeup)
+  trace:on("sched:sched_wakeup_new", wakeup)
+  trace:on("sched:sched_switch", function(ev)
+    local from, to, ts = ev.prev_pid, ev.next_pid, ev.common_timestamp
+    if since[from] then
+      since[from], not_seen = nil, not_seen + 1
+    end
+    if since[to] then
+      local ns = ts - since[to]
+      since[to] = nil
+      local sum = seen[kind[to]] or { waits = 0, ns = 0, min_ns = ns, max_ns = ns }
+      seen[kind[to]] = sum
+      sum.waits, sum.ns = sum.waits + 1, sum.ns + ns
+      sum.min_ns, sum.max_ns = math.min(sum.min_ns, ns), math.max(sum.max_ns, ns)
+    end
+    if from ~= 0 and ev.prev_state %% 256 == 0 then
+      begin(from, ts, "preemption")
+    end
+  end)
+  trace:at_end(function()
+    local sums = { type = "seen", not_seen = not_seen }
+    for what, sum in pairs(seen) do
+      sums[what] = ("%%d waits, %%d to %%d ns, %%d on average"):format(sum.waits, sum.min_ns,
+        sum.max_ns, sum.ns // sum.waits)
+    end
+    trace:print(sums)
+  end)
+  require "runqlat"
+]==]
+
+local function objects(out)
+  local found = { wait = {} }
+  for line in out:gmatch("{[^\n]+") do
+    local object = assert(json.decode(line))
+    if object.type == "wait" then
+      table.insert(found.wait, object)
+    else
+      found[object.type] = object
+    end
+  end
+  return found
+end
+
+local function run_json(words)
+  local status, out, err = helper.run(
+    table.move(words, 1, #words, 5, { "-f", "json", "-b", "16384", timeout = 60 }))
+  assert.equal(0, status, err)
+  return objects(out)
+end
+
+local function run_busy(run, words)
+  local found
+  loads.on_busy_cpus(function() found = run(words) end)
+  return found
+end
+
+describe("examples/runqlat.lua", function()
+  it("finds the waits that another way finds in the same run", function()
+    local script = helper.tmpdir() .. "/beside.lua"
+    helper.write_file(script, BESIDE:format(helper.root))
+    local found
+    -- A machine that stood still has events that come late, and then waits are given up.
+    for _ = 1, 3 do
+      found = run_busy(run_json, { "-c", LOAD .. " threads 2 499 >&2", script })
+      if found.stats.late + found.stats.lost == 0 then
+        break
+      end
+    end
+    local sums, waits = { type = "seen", not_seen = found.waits.not_seen }, 0
+    for _, row in ipairs(found.wait) do
+      sums[row.after] = ("%d waits, %d to %d ns, %d on average"):format(row.waits, row.min_ns,
+        row.max_ns, row.avg_ns)
+      waits = waits + row.waits
+    end
+    assert.same(found.seen, sums)
+    assert.equal(waits, found.waits.waits)
+    -- A CPU has one place, and there are tasks that only compute.
+    assert.truthy(sums.wakeup)
+    assert.truthy(sums.preemption)
+  end)
+
+  it("finds each of 23 wakeups of one name", function()
+    local found = run_busy(run_json, {
+      "-c", LOAD .. " naps 23 >&2", RUNQLAT, "--comm", loads.NAME .. "-naps",
+    })
+    local waits = { wakeup = 0, preemption = 0 }
+    for _, row in ipairs(found.wait) do
+      waits[row.after] = row.waits
+    end
+    -- One that is preempted on its way to sleep, and woken then, waits since it was preempted.
+    local woken = waits.wakeup + found.waits.not_seen
+    assert.is_true(woken <= 23 and woken + waits.preemption >= 23,
+      ("%d waits after wakeups, %d after preemptions, %d not seen"):format(waits.wakeup,
+        waits.preemption, found.waits.not_seen))
+    assert.equal(0, found.waits.voided + found.waits.open)
+  end)
+
+  it("prints a table by name and a histogram of the same count, at each interval", function()
+    local out = run_busy(function(words)
+      local status, shown, err = helper.run(words)
+      assert.equal(0, status, err)
+      return shown
+    end, {
+      "-c", LOAD .. " naps 97 >&2", RUNQLAT, "--by", "comm", "--comm", loads.NAME .. "-n?ps",
+      "--interval", "0.1", timeout = 60,
+    })
+    local tables, in_table, in_histogram = 0, 0, 0
+    for line in out:gmatch("[^\n]+") do
+      assert.is_true(#line < 80, "80 columns or more: " .. line)
+      tables = tables + (line:find "^%d+ waits, %d+ not seen, %d+ voided, %d+ open$" and 1 or 0)
+      in_table = in_table + (line:match(("^%s%%-naps +(%%d+) +[%%d.]+[num]?s "):format(loads.NAME))
+        or 0)
+      in_histogram = in_histogram + (line:match "^ *%d+ %.%. %d+ +(%d+) |" or 0)
+    end
+    assert.is_true(tables >= 2, out)
+    assert.is_true(in_table > 0, out)
+    assert.equal(in_table, in_histogram, out)
+  end)
+
+  it("refuses options that make no sense", function()
+    for _, words in ipairs {
+      { "--by", "mood" }, { "--top", "0.5" }, { "--interval", "0" }, { "--comm", 'a"b' },
+    } do
+      local status, out, err = helper.run { RUNQLAT, words[1], words[2] }
+      assert.equal(1, status)
+      assert.equal("", out)
+      assert.truthy(err:find(words[1], 1, true), err)
+    end
+  end)
+end)
