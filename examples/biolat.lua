@@ -73,12 +73,18 @@ local function operation(rwbs)
   return OPERATIONS[rwbs:match "^F?([RWD])" or rwbs:sub(1, 1)] or "other"
 end
 
+-- A flush has the sector 0 when it is issued, as the request that is really there, and none, which
+-- is -1, when it has ended.
+local function key_of_end(record)
+  local sector = record.sector
+  return record.dev, sector == -1 and 0 or sector, record.rwbs
+end
+
 local requests = trace:pair {
   name = "request",
   start = { event = "block:block_rq_issue", filter = filter },
   stop = { event = "block:block_rq_complete", filter = filter },
-  -- A flush has the sector 0, as the request that is really there.
-  key = { "dev", "sector", "rwbs" },
+  key = { start = { "dev", "sector", "rwbs" }, stop = key_of_end },
   on_match = function(delta_ns, key)
     latencies:add(delta_ns, names[key[1]], operation(key[3]))
   end,

@@ -3,8 +3,9 @@ local helper = require "spec.support.helper"
 
 local BIOLAT <const> = "examples/biolat.lua"
 
+-- So many writes, and one flush of the device's cache.
 local function writes(count, device)
-  return ("dd if=/dev/zero of=%s bs=4096 count=%d oflag=direct 2>/dev/null"):format(
+  return ("dd if=/dev/zero of=%s bs=4096 count=%d oflag=direct conv=fsync 2>/dev/null"):format(
     device.path, count)
 end
 
@@ -77,6 +78,7 @@ describe("examples/biolat.lua", function()
   it("prints the table and a histogram of the same count", function()
     local out = run { "-c", writes(23, device), BIOLAT, "--device", device.path }
     assert.matches(("\n%s +write +23 +[%%d.]+[num]?s "):format(device.name), out)
+    assert.matches(("\n%s +flush +1 +[%%d.]+[num]?s "):format(device.name), out)
     assert.matches("\n%d+ requests, %d+ issued again, 0 voided, 0 open, %d+ alone\n", out)
     local sum = 0
     local bars = (out .. "\n"):match(("\n%s write, ns\n(.-)\n\n"):format(device.name))
@@ -163,8 +165,8 @@ describe("the bookkeeping of examples/biolat.lua", function()
 
   it("tells operations apart", function()
     for i, rwbs in ipairs { "R", "RA", "W", "WS", "FWFS", "WFSM", "DS", "FF", "N", "ZR" } do
-      issue(i, rwbs, 100 * i)
-      complete(i, rwbs, 100 * i + i)
+      issue(rwbs == "FF" and 0 or i, rwbs, 100 * i)
+      complete(rwbs == "FF" and -1 or i, rwbs, 100 * i + i)
     end
     assert.equal("10 requests 0 again 0 voided 0 open 0 alone", counts())
     local found = {}
@@ -181,7 +183,7 @@ describe("the bookkeeping of examples/biolat.lua", function()
     issue(0, "WS", 110)
     issue(0, "WS", 120, 9 << 20)
     complete(0, "WS", 150)
-    complete(0, "FF", 400)
+    complete(-1, "FF", 400)
     assert.equal("2 requests 0 again 0 voided 1 open 0 alone", counts())
     assert.equal(40, printed["8:0 write"].max_ns)
     assert.equal(300, printed["8:0 flush"].max_ns)
