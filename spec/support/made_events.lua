@@ -22,7 +22,8 @@ function made_events.new()
   local set = { catalog = core.catalog(), events = {} }
   local next_id = 700
 
-  --- fields: { { "skbaddr", "u64" }, ... }. Returns function(values, common) that makes a record.
+  --- fields: { { "skbaddr", "u64" }, ... }. Returns function(values, common) that makes a record;
+  --- values may have common_pid, too.
   function set.add(label, fields)
     local system, name = label:match "^(.-):(.*)$"
     local lines, pack, offset, first = {}, "<I2 I1 I1 i4", 8, {}
@@ -44,7 +45,7 @@ function made_events.new()
       for i, field in ipairs(fields) do
         list[i] = values[field[1]] or first[i]
       end
-      return event:record(pack:pack(id, 0, 0, 0, table.unpack(list)), common)
+      return event:record(pack:pack(id, 0, 0, values.common_pid or 0, table.unpack(list)), common)
     end
   end
 
