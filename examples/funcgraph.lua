@@ -33,6 +33,9 @@
 --   CPU:1 [LOST n EVENTS]  n records are missing there; ends behind it may have no beginning
 --   total          of all calls, with what they called; nested functions count in both
 --
+--   With luatrace -f json the totals are objects, with times in ns, with -f csv rows, with
+--   -f prometheus metrics that are there all the time, and with -f svg bars; there are no lines.
+--
 -- Overhead
 --   Two records a call. Without --only every function that the kernel can trace is patched, some
 --   tens of thousands, and each call of any of them, in all tasks, passes through the tracer until
@@ -74,7 +77,8 @@ trace:functions(wanted)
 
 local lost, is_more = 0, ""
 local times = aggregate.new {
-  "count", "average", "p99", "maximum", "sum", by = "function", unit = "ns", max = 100000,
+  "count", "average", "p99", "maximum", "sum", name = "function", by = "function", unit = "ns",
+  max = 100000,
   titles = { count = "calls", sum = "total" },
 }
 
@@ -82,8 +86,11 @@ local graph = funcgraph.new(function(line)
   print(line)
 end)
 
+-- Lines are for people; in other formats there are the totals.
+local has_lines = trace.format == "text" and not options.quiet
+
 local function show(record)
-  if not options.quiet and trace.format ~= "json" then
+  if has_lines then
     graph:add(record)
   end
 end
@@ -98,7 +105,7 @@ end)
 trace:on_lost(function(gap)
   lost = lost + (gap.count or 0)
   is_more = gap.count and is_more or " or more"
-  if not options.quiet and trace.format ~= "json" then
+  if has_lines then
     graph:lost(gap)
   end
 end)
@@ -109,7 +116,7 @@ trace:at_end(function()
   for _, line in ipairs(lines) do
     calls = calls + line.count
   end
-  if trace.format == "json" then
+  if trace.format == "json" or trace.format == "csv" then
     for _, line in ipairs(lines) do
       trace:print {
         type = "function", name = line["function"] or "(other)", calls = line.count,
@@ -117,6 +124,9 @@ trace:at_end(function()
         total_ns = line.sum,
       }
     end
+    return
+  elseif trace.format ~= "text" then
+    trace:print(times)
     return
   end
   if #lines > 0 then

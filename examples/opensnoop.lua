@@ -25,13 +25,16 @@
 --   NAME    as the process gave it: it may be relative. "?" when it cannot be known: the address
 --           that was given is not readable, or the kernel has no kprobes
 --
---   With luatrace -f json every line is an object, with flags (open and openat) as a number.
+--   With luatrace -f json every line is an object, with flags (open and openat) as a number; with
+--   -f csv a row. With -f prometheus and -f svg they are counted by COMM and RESULT ("ok" for a
+--   descriptor). With -f perfetto each call is a slice, whatever its name and result.
 --
 -- Overhead
 --   Two events and a probe a call, which cost the caller about 1.5 us; about 1 us of CPU time a
 --   call here. With --comm other processes' calls are not recorded; --failed and --name are
 --   applied here. See docs/guide.md.
 
+local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
 local tracefs = require "tracefs"
 local trace = require "tracefs.script"
@@ -43,6 +46,11 @@ parser:option("--name", "Only names that this Lua pattern matches."):argname("PA
 local options = parser:parse(trace.args)
 if options.name and not pcall(string.find, "", options.name) then
   parser:error(("--name takes a Lua pattern, which '%s' is not"):format(options.name))
+end
+
+local as_slices = trace.format == "perfetto"
+if as_slices and (options.failed or options.name) then
+  parser:error("--failed and --name choose lines: there are none with -f perfetto")
 end
 
 local CALLS <const> = { "open", "openat", "openat2", "creat" }
@@ -65,10 +73,15 @@ local has = recorded and {} or tracefs.features()
 local open = {}
 local first
 local calls, known = 0, 0
+local counted = aggregate.new { "count", name = "opens", by = { "comm", "result" }, max = 10000 }
+-- The first row of a CSV table says which columns there are.
+local absent = trace.format == "csv" and "" or nil
 
 local function ended(pid, comm, now, result)
   local call = open[pid]
   open[pid] = nil
+  -- The kernel has compared the name itself; what the record's pid is called comes from a list.
+  comm = options.comm or comm
   first = first or now
   -- One that had begun before the trace did has no name.
   if not call or options.failed and result >= 0 then
@@ -79,11 +92,14 @@ local function ended(pid, comm, now, result)
     return
   end
   local ended_how = result < 0 and (ERRORS[-result] or tostring(result)) or tostring(result)
-  if trace.format == "json" then
+  if trace.format == "json" or trace.format == "csv" then
     trace:print {
-      type = "open", ts_ns = now, comm = comm, pid = pid, result = result, name = name,
-      error = result < 0 and ended_how or nil, flags = call.flags,
+      type = "open", ts_ns = now, comm = comm, pid = pid, result = result, name = name or absent,
+      error = result < 0 and ended_how or absent, flags = call.flags or absent,
     }
+    return
+  elseif trace.format ~= "text" then
+    counted:count(comm, result < 0 and ended_how or "ok")
     return
   end
   print(("%-10.6f %-16s %-7d %-7s %s"):format((now - first) / 1e9, comm, pid, ended_how,
@@ -109,23 +125,43 @@ end
 -- Does the event have the text? Kernels from 6.19 on read it.
 local named = false
 
+local function slices(starts, stops)
+  trace:pair {
+    name = "open", start = starts, stop = stops, key = "common_pid", carry = "common_comm",
+  }
+end
+
 local function by_events()
+  local starts, stops = {}, {}
   for _, call in ipairs(CALLS) do
     local enter = "syscalls:sys_enter_" .. call
     local event = not recorded and tracefs.event(enter)
     if event or recorded then
       named = named or event and event:has("__filename_val")
-      trace:on(enter, { filter = filter }, function(ev)
-        began(ev.common_pid, ev.common_timestamp, ev.__filename_val, ev.flags)
-      end)
-      trace:on("syscalls:sys_exit_" .. call, {
-        "common_pid", "common_comm", "common_timestamp", "ret", filter = filter,
-      }, ended)
+      starts[#starts + 1] = { event = enter, filter = filter }
+      stops[#stops + 1] = { event = "syscalls:sys_exit_" .. call, filter = filter }
     end
+  end
+  if as_slices then
+    slices(starts, stops)
+    return
+  end
+  for i, start in ipairs(starts) do
+    trace:on(start.event, { filter = filter }, function(ev)
+      began(ev.common_pid, ev.common_timestamp, ev.__filename_val, ev.flags)
+    end)
+    trace:on(stops[i].event, {
+      "common_pid", "common_comm", "common_timestamp", "ret", filter = filter,
+    }, ended)
   end
 end
 
 local function by_probes()
+  if as_slices then
+    slices({ event = "kprobe:do_sys_openat2", filter = filter },
+      { event = "kretprobe:do_sys_openat2", filter = filter })
+    return
+  end
   trace:on("kprobe:do_sys_openat2", { filter = filter }, function(ev)
     began(ev.common_pid, ev.common_timestamp)
   end)
@@ -142,7 +178,7 @@ elseif has.kprobe then
 else
   error("this kernel has neither events of system calls nor kprobes", 0)
 end
-if has.kprobe and not named then
+if has.kprobe and not named and not as_slices then
   -- int dfd, struct filename *name, ...: the structure begins with the pointer to the text.
   local inside = tracefs.core.kernel_function("do_filp_open") == false and "do_file_open"
     or "do_filp_open"
@@ -152,6 +188,9 @@ if has.kprobe and not named then
 end
 
 trace:at_end(function()
+  if trace.format == "svg" then
+    trace:print(counted)
+  end
   if calls > 0 and known == 0 then
     io.stderr:write(("opensnoop: %d files, and no name is known: %s\n"):format(calls, recorded
       and "the recording does not have them" or "this kernel has no kprobes, and is before 6.19"))

@@ -27,7 +27,8 @@
 --
 --   "N calls found no place" is said when there were more tasks and calls than ROWS (8192): these
 --   are not in the table.
---   With luatrace -f json every line is an object.
+--   With luatrace -f json every line is an object, with -f csv a row, of all tasks and calls. With
+--   -f svg they are bars. With -f prometheus they are metrics, read every five seconds.
 --
 -- Overhead
 --   In the kernel: each system call of every process looks a row up and adds to it. With --comm
@@ -35,6 +36,7 @@
 --   In Lua: about 0.4 us for each call in the process that makes it, and 0.1 us here.
 --   See docs/guide.md.
 
+local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
 local trace = require "tracefs.script"
 
@@ -133,8 +135,10 @@ local function print_table()
   end
 end
 
-trace:at_end(function()
+-- What has been counted until now.
+local function collect()
   if read_kernel then
+    lines, order, total, dropped = {}, {}, 0, 0
     read_kernel()
   end
   table.sort(order, function(a, b)
@@ -144,10 +148,9 @@ trace:at_end(function()
     return ("%s\0%s\0%s"):format(a.comm, a.pid, a.call) < ("%s\0%s\0%s"):format(b.comm, b.pid,
       b.call)
   end)
-  if trace.format ~= "json" then
-    print_table()
-    return
-  end
+end
+
+local function print_objects()
   for _, line in ipairs(order) do
     trace:print {
       type = "calls", comm = line.comm, pid = math.tointeger(line.pid), call = line.call,
@@ -156,6 +159,54 @@ trace:at_end(function()
   end
   trace:print {
     type = "total", calls = total, dropped = dropped,
-      counted_in = read_kernel and "kernel" or "lua",
+    counted_in = read_kernel and "kernel" or "lua",
   }
-end)
+end
+
+-- What stands beside the number of calls: texts, in a picture and as labels of metrics.
+local function keys_of(line)
+  local by = { call = { "call" }, comm = { "comm", "call" }, task = { "comm", "pid", "call" } }
+  local keys = {}
+  for i, name in ipairs(by[options.by]) do
+    keys[i] = tostring(line[name])
+  end
+  return keys, by[options.by]
+end
+
+local function print_metrics()
+  collect()
+  for _, line in ipairs(order) do
+    local object = { type = "syscall", calls = line.calls }
+    local keys, names = keys_of(line)
+    for i, name in ipairs(names) do
+      object[name] = keys[i]
+    end
+    trace:print(object)
+  end
+  trace:print { type = "syscalls", calls = total, dropped = dropped }
+end
+
+local function print_bars()
+  local _, names = keys_of {}
+  local calls = aggregate.new { "sum", name = "system calls", by = names, max = 1000000 }
+  for _, line in ipairs(order) do
+    calls:add(line.calls, table.unpack((keys_of(line))))
+  end
+  trace:print(calls)
+end
+
+if trace.format == "prometheus" then
+  trace:every(5, print_metrics)
+  trace:at_end(print_metrics)
+else
+  trace:at_end(function()
+    collect()
+    if trace.format == "json" or trace.format == "csv" then
+      print_objects()
+    elseif trace.format == "svg" then
+      print_bars()
+    else
+      print_table()
+    end
+  end)
+end

@@ -85,6 +85,40 @@ describe("examples/opensnoop.lua", function()
     assert.is_true(failed >= 7)
   end)
 
+  it("is rows, metrics, bars and slices, too", function()
+    local dir = helper.tmpdir()
+    local run, _, comm = command(dir)
+    local function in_format(format)
+      local status, out, err = helper.run {
+        "-f", format, "-c", run, OPENSNOOP, "--comm", comm, timeout = 60,
+      }
+      assert.equal(0, status, err)
+      assert.falsy(err:find("ENOENT", 1, true), err)
+      return out
+    end
+    local out = in_format "csv"
+    assert.equal("type,comm,error,flags,name,pid,result,ts_ns,more\r\n", out:match "^[^\n]+\n")
+    local failed, opened = 0, 0
+    for line in out:gmatch "\n([^\n]+)\r" do
+      local error_name, result = line:match(
+        "^open," .. comm:gsub("%-", "%%-") .. ",(%u*),%d*,[^,]*,%d+,(%-?%d+),%d+,$")
+      assert.is_truthy(result, line)
+      assert.equal(tonumber(result) < 0, error_name ~= "")
+      failed = failed + (error_name == "ENOENT" and 1 or 0)
+      opened = opened + (error_name == "" and 1 or 0)
+    end
+    assert.is_true(failed >= 7 and opened >= 23)
+    -- the same program opens the same files
+    out = in_format "prometheus"
+    for result, count in pairs { ENOENT = failed, ok = opened } do
+      local sample = '\nluatrace_opens_total{comm="%s",result="%s"} %d\n'
+      assert.truthy(out:find(sample:format(comm, result, count), 1, true), out)
+    end
+    assert.truthy(in_format "svg":find((">%s ENOENT<"):format(comm), 1, true))
+    local slices = select(2, in_format "perfetto":gsub('"name":"open","cat":"pair","ph":"X"', ""))
+    assert.equal(failed + opened, slices)
+  end)
+
   it("keeps to names that match", function()
     local dir = helper.tmpdir()
     local run, _, comm = command(dir)
@@ -94,6 +128,12 @@ describe("examples/opensnoop.lua", function()
     assert.equal(0, status, err)
     local count = select(2, out:gsub("\n", "")) - 1
     assert.equal(has.kprobe and 10 or 0, count)
+  end)
+
+  it("refuses what a slice cannot be chosen by", function()
+    local status, _, err = helper.run { "-f", "perfetto", OPENSNOOP, "--failed" }
+    assert.equal(1, status)
+    assert.matches("%-%-failed and %-%-name choose lines", err)
   end)
 
   it("refuses what is no pattern", function()

@@ -61,6 +61,27 @@ describe("examples/syscount.lua", function()
     assert.matches('{"type":"total","calls":%d+,"counted_in":"lua","dropped":0}', out)
   end)
 
+  it("is rows, metrics and bars, too", function()
+    local function in_format(format)
+      local status, out, err = helper.run {
+        "-f", format, "-c", ("%s syscalls 7 --nr 1048601 >/dev/null"):format(LOAD), SYSCOUNT,
+        "--in-lua", "--comm", loads.NAME .. "-calls", "--by", "comm",
+      }
+      assert.equal(0, status, err)
+      assert.equal("", err)
+      return out
+    end
+    local out = in_format "csv"
+    assert.matches("^type,call,calls,comm,more\r\n", out)
+    assert.matches("\ncalls,1048601,7," .. loads.NAME .. "%-calls,\r\n", out)
+    assert.matches("\ntotal,,%d+,,", out)
+    out = in_format "prometheus"
+    assert.matches('\nluatrace_syscall_calls{call="1048601",comm="' .. loads.NAME
+      .. '%-calls"} 7\n', out)
+    assert.matches("\nluatrace_syscalls_calls %d+\n", out)
+    assert.matches(">" .. loads.NAME .. "%-calls 1048601<", in_format "svg")
+  end)
+
   it("counts here what the kernel's histograms cannot: some processes", function()
     local status, out, err = helper.run { "-d", "0.2", "-p", helper.pid, SYSCOUNT }
     assert.equal(0, status, err)
