@@ -32,6 +32,7 @@ void open_recording(lua_State *L);
 void open_replace(lua_State *L);
 void open_report(lua_State *L);
 void open_rights(lua_State *L);
+void open_screen(lua_State *L);
 void open_signals(lua_State *L);
 void open_stream(lua_State *L);
 

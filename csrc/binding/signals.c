@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "binding.h"
+#include "screen.h"
 
 #define SIGNALS "tracefs.signals"
 
@@ -124,6 +125,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 		stop();
 	} else if (seconds_now() - state.second_at > 1) {
 		/* Blocked while this runs, so it takes effect on return. */
+		screen_restore();
 		signal(number, SIG_DFL);
 		raise(number);
 	}

@@ -197,6 +197,12 @@ local function stdio(argv, dir)
   return ("<%s >%s 2>%s/err"):format(quote(stdin), quote(argv.stdout or dir .. "/out"), quote(dir))
 end
 
+--- What stands before a command in a shell so that it has the collector of this run.
+---@return string
+function helper.collector_env()
+  return helper.aggressive and "LUA_INIT=" .. quote(AGGRESSIVE) or ""
+end
+
 --- Starts a program and returns at once.
 ---
 --- Fields of argv beside the words: `timeout` seconds until it is ended by force (30), `stdin`

@@ -60,6 +60,8 @@ local SPEC <const> = {
       .. "." },
   { "--listen", value = "[ADDR:]PORT", convert = "listen",
     help = "Serve metrics over HTTP, on 127.0.0.1 unless ADDR says other." },
+  { "--top",
+    help = "Show what is printed on one page, drawn anew with every()." },
   { "--user", value = "NAME",
     help = "Give up root's rights: script and -c run as this user (see below)." },
   { "-q", "--quiet",
@@ -259,6 +261,7 @@ end
 ---@field output? string
 ---@field listen? string
 ---@field format tracefs.output.format
+---@field top boolean
 ---@field user? string
 ---@field quiet boolean
 ---@field verbose boolean
@@ -281,7 +284,8 @@ local function check(parsed)
     return "-i is empty"
   elseif parsed.input then
     for option, name in pairs { ["-c"] = "command", ["-p"] = "pid", ["-b"] = "buffer_kb",
-      ["-C"] = "clock", ["--listen"] = "listen", ["-l"] = "list", ["--info"] = "info" } do
+      ["-C"] = "clock", ["--listen"] = "listen",
+      ["--top"] = "top", ["-l"] = "list", ["--info"] = "info" } do
       local value = parsed[name]
       if value and (name ~= "pid" or #value > 0) then
         return ("%s needs a live kernel and does not go with -i"):format(option)
@@ -296,6 +300,8 @@ local function check(parsed)
       return "-l and --info do not go together"
     elseif parsed.user then
       return ("--user does not go with %s: it is for scripts"):format(mode)
+    elseif parsed.top then
+      return ("--top does not go with %s: it is for scripts"):format(mode)
     elseif what then
       return ("%s does not go with %s"):format(mode, parsed.script and
         ("'%s'"):format(parsed.script) or what)
@@ -306,6 +312,11 @@ local function check(parsed)
     return "--user is empty"
   elseif parsed.listen and parsed.format ~= "prometheus" then
     return ("--listen serves metrics and does not go with -f %s"):format(parsed.format)
+  elseif parsed.top and (parsed.format ~= "text" or parsed.output) then
+    return ("--top shows text on a terminal and does not go with %s"):format(
+      parsed.output and "-o" or "-f " .. parsed.format)
+  elseif parsed.top and parsed.dry_run then
+    return "--top does not go with --dry-run"
   elseif parsed.command == "" then
     return "-c is empty"
   elseif parsed.output == "" then

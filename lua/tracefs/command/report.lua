@@ -6,8 +6,25 @@ local report = {
   verbose = false,
 }
 
+local held
+
 local function say(text)
-  io.stderr:write("luatrace: ", escape.text(text), "\n")
+  text = ("luatrace: %s\n"):format(escape.text(text))
+  if held then
+    held[#held + 1] = text
+  else
+    io.stderr:write(text)
+  end
+end
+
+--- Keeps what is said until the terminal, or whatever else it would disturb, is free again.
+---@param on boolean
+function report.hold(on)
+  local texts = held or {}
+  held = on and texts or nil
+  if not on then
+    io.stderr:write(table.concat(texts))
+  end
 end
 
 --- Why it does not work.

@@ -16,6 +16,8 @@ local running = {}
 ---@field signals tracefs.signals
 ---@field output? tracefs.output
 ---@field session? tracefs.script
+---@field screen? tracefs.screen of --top
+---@field top? tracefs.command.top
 ---@field user? tracefs.user of --user
 ---@field child? tracefs.command.child
 ---@field watched tracefs.process[] of -p
@@ -66,6 +68,9 @@ function Run:open()
   if options.command and not options.dry_run then
     self.child = child.start(options.command, self.user)
   end
+  if options.top then
+    require("tracefs.command.top").open(self)
+  end
   local out, message = output.open { path = options.output, format = options.format,
     input = options.input }
   if not out then
@@ -83,6 +88,9 @@ function Run:open()
     self.watched = require("tracefs.command.pids").restrict(self.session.instance, options.pid)
   end
   trace.adapt(self)
+  if options.top then
+    require("tracefs.command.top").adapt(self)
+  end
 end
 
 -- What a second signal does, for os.exit: an error that a pcall of the script cannot keep.
@@ -186,6 +194,12 @@ end
 
 function Run:close(ok, err)
   local signals = self.signals
+  -- Everything that is said from now on is said on the terminal as it was.
+  if self.top then
+    pcall(self.top.finish, self.top)
+  elseif self.screen then
+    self.screen:close()
+  end
   -- A second signal and os.exit end the script by an error, too.
   local failed = not ok and not signals:second() and not self.exit_status
     and loading.error_text(err) or nil
