@@ -19,14 +19,16 @@ local function run(words)
   return out, err
 end
 
--- The tables as { latency = { [device] = {...} }, packets = { [device] = {...} } }.
+-- The tables as { latency = { [device] = {...} }, packets = { [device] = {...} } }, and stages as
+-- stage = { ["device stage"] = {...} }.
 local function objects(out)
   local json = require "dkjson"
-  local found = { latency = {}, packets = {} }
+  local found = { latency = {}, packets = {}, stage = {} }
   for line in out:gmatch("[^\n]+") do
     local object = assert(json.decode(line))
     if found[object.type] then
-      found[object.type][object.device] = object
+      local stage = object.stage and " " .. object.stage or ""
+      found[object.type][object.device .. stage] = object
     end
   end
   return found
@@ -69,6 +71,27 @@ describe("examples/netlat.lua", function()
       assert.is_true(latency.avg_ns >= latency.min_ns and latency.avg_ns <= latency.max_ns)
     end)
   end
+
+  it("says of each of 1007 packets how long it waited for the softirq", function()
+    local found = run_json {
+      "-c", udp(1007), NETLAT, "--device", "lo", "--filter", OURS, "--stages",
+    }
+    local latency, waited = found.latency.lo, found.stage["lo queue>softirq"]
+    local taken_up = found.stage["lo softirq>receive"]
+    assert.equal(1007, latency.pairs)
+    assert.equal(1007, waited.packets)
+    assert.equal(1007, taken_up.packets)
+    for _, stage in ipairs { waited, taken_up } do
+      assert.is_true(stage.min_ns >= 0 and stage.avg_ns <= latency.avg_ns)
+      assert.is_true(stage.max_ns <= latency.max_ns)
+    end
+    -- each of the three averages is cut to whole ns
+    assert.is_true(math.abs(latency.avg_ns - waited.avg_ns - taken_up.avg_ns) <= 1)
+    assert.is_nil(found.stage["lo irq>softirq"])
+    local out = run { "-c", udp(23), NETLAT, "--filter", OURS, "--stages", "--no-histogram" }
+    assert.matches("\nlo +queue>softirq +23 +[%d.]+[num]?s ", out)
+    assert.matches("\nlo +softirq>receive +23 +[%d.]+[num]?s ", out)
+  end)
 
   it("finds the same on the recording of the run", function()
     local dir = helper.tmpdir()
@@ -182,6 +205,7 @@ describe("examples/netlat.lua", function()
       { NETLAT, "--interval", "0" },
       { NETLAT, "--interval", "soon" },
       { NETLAT, "--nosuch" },
+      { NETLAT, "--irq" },
     } do
       local status, out, err = helper.run(words)
       assert.equal(1, status)
@@ -201,28 +225,36 @@ end)
 -- Sequences that no load makes on purpose, brought to the script's pair one by one.
 describe("the bookkeeping of examples/netlat.lua", function()
   local made_events = require "spec.support.made_events"
-  local pair, make, at_end, printed
+  local pair, make, at_end, printed, handlers, on_lost
 
-  before_each(function()
+  local function start(...)
     local set = made_events.new()
     local fields = { { "skbaddr", "u64" }, { "name", "char[16]" } }
-    make, printed = {}, {}
+    make, printed, handlers = {}, {}, {}
     for _, label in ipairs {
       "net:net_dev_queue", "net:netif_receive_skb", "skb:consume_skb", "skb:kfree_skb",
     } do
       make[label:match ":(.*)"] = set.add(label, fields)
     end
     package.loaded["tracefs.script"] = {
-      args = {},
+      args = { ... },
       format = "json",
+      on = function(_, event, _, handler) handlers[event:match ":(.*)"] = handler end,
+      on_lost = function(_, fn) on_lost = fn end,
       pair = function(_, options)
         pair = require("tracefs.pair").new(options, set.find)
         return pair
       end,
       at_end = function(_, fn) at_end = fn end,
-      print = function(_, object) printed[object.type .. " " .. object.device] = object end,
+      print = function(_, object)
+        printed[object.type .. " " .. object.device .. (object.stage or "")] = object
+      end,
     }
     assert(loadfile(NETLAT))()
+  end
+
+  before_each(function()
+    start()
   end)
 
   after_each(function()
@@ -230,7 +262,8 @@ describe("the bookkeeping of examples/netlat.lua", function()
   end)
 
   local function bring(event, skb, now, device)
-    pair:feed(make[event]({ skbaddr = skb, name = device or "lo" }, { common_timestamp = now }))
+    pair:feed(make[event]({ skbaddr = skb, name = device or "lo" },
+      { common_timestamp = now, common_cpu = 1 }))
   end
   local function queue(skb, now, device) bring("net_dev_queue", skb, now, device) end
   local function receive(skb, now, device) bring("netif_receive_skb", skb, now, device) end
@@ -296,5 +329,35 @@ describe("the bookkeeping of examples/netlat.lua", function()
     assert.equal(40, printed["latency veth0>lo"].max_ns)
     assert.equal(1, printed["packets veth0"].paired)
     assert.equal(1, printed["packets eth0"].alone)
+  end)
+
+  it("knows the way of a packet that was queued here, and of one from the wire", function()
+    start("--stages")
+    handlers.irq_handler_entry(1, 50)
+    handlers.irq_handler_entry(0, 90)
+    queue(7, 100)
+    handlers.softirq_entry(1, 130)
+    receive(7, 170)
+    queue(8, 180)              -- while the softirq goes on
+    receive(8, 200)
+    receive(9, 210, "eth0")
+    handlers.softirq_exit(1)
+    receive(10, 300, "eth0")   -- in none
+    handlers.softirq_entry(1, 400)
+    receive(11, 450, "eth0")   -- without an interrupt
+    on_lost { cpu = 1 }
+    receive(12, 460, "eth0")
+    at_end()
+    local function stage(name)
+      local found = printed["stage " .. name]
+      return found
+        and ("%d packets %d min %d max"):format(found.packets, found.min_ns, found.max_ns)
+    end
+    assert.equal("2 packets 0 min 30 max", stage "loqueue>softirq")
+    assert.equal("2 packets 20 min 40 max", stage "losoftirq>receive")
+    assert.is_nil(stage "loirq>softirq")
+    assert.equal("1 packets 80 min 80 max", stage "eth0irq>softirq")
+    assert.equal("2 packets 50 min 80 max", stage "eth0softirq>receive")
+    assert.equal(4, printed["packets eth0"].alone)
   end)
 end)
