@@ -1,5 +1,6 @@
 -- Makes the inputs that the fuzzers start from: pages, format files with records, and trace.dat
--- files of both versions and byte orders, all of them whole and right.
+-- files of both versions and byte orders, with what they may be compressed with, all of them whole
+-- and right.
 --
 --   lua spec/fuzz/seed.lua FOLDER       writes FOLDER/page, FOLDER/format, FOLDER/datafile
 local folder = assert(arg[1], "seed.lua FOLDER")
@@ -89,6 +90,62 @@ local function version_6(order, long)
   return head .. ("\0"):rep(at - #head) .. page(order, long, SIZE)
 end
 
+local function latency_6(order, long)
+  local header, ftrace, events, kallsyms, printk, names = parts(order, long)
+  return start("6", order, long) .. header .. ftrace .. events .. kallsyms .. printk .. names
+    .. (order .. "I4"):pack(1) .. "latency  \0" .. "# tracer: wakeup\n"
+end
+
+local function adler32(bytes)
+  local a, b = 1, 0
+  for i = 1, #bytes do
+    a = (a + bytes:byte(i)) % 65521
+    b = (b + a) % 65521
+  end
+  return b << 16 | a
+end
+
+-- What the two make of bytes that they cannot make shorter: one block that holds them as they are.
+local STORED <const> = {
+  zlib = function(bytes)
+    return "\x78\x01\1" .. ("<I2I2"):pack(#bytes, ~#bytes & 0xffff) .. bytes
+      .. (">I4"):pack(adler32(bytes))
+  end,
+  zstd = function(bytes)
+    return "\x28\xb5\x2f\xfd\xa0" .. ("<I4I3"):pack(#bytes, #bytes << 3 | 1) .. bytes
+  end,
+}
+
+local function packed_7(order, long, codec, has_text)
+  local header, ftrace, events, kallsyms, printk, names = parts(order, long)
+  local head = start("7", order, long) .. codec .. "\0" .. "1\0"
+  local at = #head + 8
+  local sections, options = "", ""
+  local function pack(bytes)
+    local packed = STORED[codec](bytes)
+    return (order .. "I4I4"):pack(#packed, #bytes) .. packed
+  end
+  local function section(id, content)
+    local offset = at + #sections
+    sections = sections .. (order .. "I2I2I4I8"):pack(id, 1, 0, #content) .. content
+    return offset
+  end
+  for i, content in ipairs { header, ftrace, events, kallsyms, printk, names } do
+    options = options .. (order .. "I2I4I8"):pack(15 + i, 8, section(15 + i, pack(content)))
+  end
+  local chunks = (order .. "I4"):pack(1) .. pack(has_text and "# tracer: wakeup\n"
+    or page(order, long, SIZE))
+  if has_text then
+    options = options .. (order .. "I2I4I8"):pack(22, 14, section(22, chunks)) .. "\0mono\0"
+  else
+    local offset = section(3, chunks)
+    options = options .. (order .. "I2I4I8"):pack(3, 42, offset) .. "\0mono\0"
+      .. (order .. "I4I4I4I8I8"):pack(SIZE, 1, 0, offset + 16, #chunks)
+  end
+  options = options .. (order .. "I2I4I8"):pack(0, 8, 0)
+  return head .. (order .. "I8"):pack(section(0, pack(options))) .. sections
+end
+
 local function version_7(order, long)
   local header, ftrace, events, kallsyms, printk, names = parts(order, long)
   local head = start("7", order, long) .. "none\0\0"
@@ -124,7 +181,14 @@ for name, case in pairs {
   write("page", name, string.char(case[3]) .. page(case[1], case[2], SIZE):sub(1, 512))
   write("datafile", name .. "_6", version_6(case[1], case[2]))
   write("datafile", name .. "_7", version_7(case[1], case[2]))
+  for codec in pairs(STORED) do
+    write("datafile", name .. "_" .. codec, packed_7(case[1], case[2], codec))
+  end
 end
+for _, codec in ipairs { "zlib", "zstd" } do
+  write("datafile", "text_" .. codec, packed_7("<", 8, codec, true))
+end
+write("datafile", "text_6", latency_6("<", 8))
 local bytes = record "<"
 write("format", "sent", (">I2"):pack(#bytes) .. bytes .. FORMAT)
 write("format", "empty", "\0\0")
