@@ -322,6 +322,8 @@ local function set_graph(self, wanted)
   -- again, now that no other session can come between
   must(toplevel.check_graph(self._dir, self.instance:name(), "functions: "))
   write_graph(self, wanted)
+  -- and who has begun meanwhile without changing anything
+  must(toplevel.check_graph_user(self._dir, self.instance:name(), "functions: "))
 end
 
 -- Tasks: those of the instance's events, and not the one that reads the records.
@@ -376,6 +378,10 @@ local function set_all(self, wanted)
     return self.instance:has("options/" .. option) and must(self.instance:set_option(option, true))
   end)
   set_tracer(self, wanted.tracer)
+  -- who has set something since the first look did not see that this one traces
+  if wanted.tracer == "function_graph" and not self._top then
+    must(toplevel.check_graph(self._dir, nil, "functions: "))
+  end
 end
 
 -- The same at the top level, whose records come beside the instance's.
@@ -417,6 +423,9 @@ local function undo(self)
         instance:set_option(option, false)
       end
     end
+  end
+  if not (instance:read "current_tracer" or ""):find "^nop" then
+    pcall(set_tracer, self, "nop")
   end
   self:_release_top()
 end
@@ -473,16 +482,21 @@ end
 --- Has the top level record, or not, if the session uses it.
 function functions:_switch_top(on)
   if self._top and self._top.is_traced then
-    must(self._top:write("tracing_on", on and "1" or "0"))
+    local ok, message = self._top:write("tracing_on", on and "1" or "0")
+    must(ok or not on, "functions: " .. tostring(message))
   end
 end
 
 --- Gives back what the top level was asked for.
+---@return true?
+---@return string? message
 function functions:_release_top()
-  if self._top then
-    self._top:release()
-    self._top = nil
+  local top = self._top
+  self._top = nil
+  if top then
+    return top:release()
   end
+  return true
 end
 
 return functions

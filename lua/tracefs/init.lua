@@ -1,6 +1,7 @@
 --- Scripting for the Linux kernel tracer. See docs/api.md.
 ---@class tracefs
 local core = require "tracefs.core"
+local toplevel = require "tracefs.toplevel"
 
 local tracefs = {
   core = core,
@@ -65,7 +66,7 @@ function tracefs.instances()
 end
 
 --- Removes the instances and the dynamic events (probes, synthetic events) that luatrace
---- processes left when they were killed.
+--- processes left when they were killed, and puts back what they had changed at the top level.
 ---@return integer? instances how many
 ---@return integer|string events how many, or a message
 ---@return integer? errno
@@ -76,6 +77,7 @@ function tracefs.remove_stale()
   end
   -- Instances first: what is turned on in one cannot be removed.
   local instances = core.remove_stale(dir)
+  toplevel.undo_stale(dir)
   return instances, core.remove_stale_dynevents(dir)
 end
 

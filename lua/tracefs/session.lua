@@ -320,7 +320,7 @@ function session_methods:close()
   if self.instance then
     ok, message, errno = self.instance:destroy()
   end
-  self:_release_top()
+  local released, problem = self:_release_top()
   -- Turned on in an instance that is still there they cannot be removed.
   local removed, why, code = true, nil, nil
   if self._dynevents then
@@ -330,6 +330,8 @@ function session_methods:close()
     return nil, message, errno
   elseif not removed then
     return nil, why, code
+  elseif not released then
+    return nil, problem
   end
   return recorded, record_message, record_code
 end

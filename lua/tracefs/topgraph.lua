@@ -24,6 +24,9 @@ local ALIKE <const> = {
   "buffer_percent",
 }
 
+-- What the tracer leaves out while one of these is off.
+local OPTIONS <const> = { "funcgraph-irqs", "sleep-time" }
+
 local EVENTS <const> = { "funcgraph_entry", "fgraph_retaddr_entry", "funcgraph_exit" }
 
 -- What a file is set to, as it is written: "[mono]" is chosen among the clocks, and a size that
@@ -41,19 +44,45 @@ local function first_of(text, pattern)
   return first and first .. (rest > 0 and (" and %d more"):format(rest) or "")
 end
 
+local function without_comments(text)
+  return (("\n" .. (text or "")):gsub("\n#[^\n]*", "\n"))
+end
+
+-- The first event that is on for a trigger, its first one, and where that is.
+local function trigger_of(dir, events)
+  for system, event in events:gmatch "([^:\n]+):([^\n]+)" do
+    local path = ("events/%s/%s/trigger"):format(system, event)
+    local trigger = first_of(without_comments(read(dir .. "/" .. path)), "[^\n]+")
+    if trigger then
+      return ("%s:%s has the trigger %s"):format(system, event, trigger), path
+    end
+  end
+end
+
+-- A snapshot goes when a tracer is set. What it holds may be long: the beginning tells.
+local function has_snapshot(dir)
+  local file <close> = io.open(dir .. "/snapshot")
+  local text = file and file:read(4096)
+  return text and not text:find("Snapshot is freed", 1, true)
+end
+
 -- What somebody does at the top level, and how it is ended.
 local function use_of(dir, cpus)
   local tracer = (read(dir .. "/current_tracer") or "nop"):match "%S+"
   if tracer ~= "nop" then
     return "current_tracer is " .. tracer, "echo nop > %s/current_tracer"
   end
-  local event = first_of(read(dir .. "/set_event"), "[^\n]+")
+  local events = read(dir .. "/set_event") or ""
+  local trigger, path = trigger_of(dir, events)
+  if trigger then
+    return trigger, "write it with a ! before it to %s/" .. path
+  end
+  local event = first_of(events, "[^\n]+")
   if event then
     return ("its events are on: %s"):format(event), "echo > %s/set_event"
   end
   for _, file in ipairs(LISTS) do
-    local name = first_of(("\n" .. (read(dir .. "/" .. file) or "")):gsub("\n#[^\n]*", "\n"),
-      "[^\n]+")
+    local name = first_of(without_comments(read(dir .. "/" .. file)), "[^\n]+")
     if name and name ~= "no pid" then
       return ("%s is set to %s"):format(file, name), "echo > %s/" .. file
     end
@@ -72,6 +101,8 @@ local function use_of(dir, cpus)
   if records > 0 then
     return ("its buffer holds %d record%s"):format(records, records == 1 and "" or "s"),
       "to clear it: echo > %s/trace"
+  elseif has_snapshot(dir) then
+    return "it has a snapshot", "echo 0 > %s/snapshot"
   end
 end
 
@@ -150,6 +181,9 @@ function topgraph.set_option(top, option)
 end
 
 local function set_tracer(top)
+  for _, option in ipairs(OPTIONS) do
+    topgraph.set_option(top, option)
+  end
   local ok, message, errno = top:set("current_tracer", { "function_graph\n" }, "nop")
   if not ok and errno == EBUSY then
     message = ("this kernel has function_graph at the top level only, and somebody reads that: %s/"

@@ -18,6 +18,7 @@ local KNOWN <const> = {
   trace = "changes", trace_clock = true, tracing_cpumask = true, buffer_size_kb = true,
   buffer_subbuf_size_kb = true, buffer_percent = true, ["options/overwrite"] = true,
   ["options/function-fork"] = true, ["options/funcgraph-args"] = true,
+  ["options/funcgraph-irqs"] = true, ["options/sleep-time"] = true,
   ["options/funcgraph-retval"] = true, ["options/funcgraph-retaddr"] = true,
 }
 
@@ -96,10 +97,13 @@ local function parse_note(text)
   return { pid = math.tointeger(pid), changed = changed }
 end
 
+-- What is changed when the top level's tracer is used, before the tracer itself.
+local OF_TRACER <const> = { tracing_on = true, trace = true, current_tracer = true }
+
 -- Who takes the top level's tracer for something else has its buffer, its clock and its filters.
 local function is_taken_over(dir, changed)
   for _, one in ipairs(changed) do
-    if one.file == "current_tracer" then
+    if OF_TRACER[one.file] then
       local tracer = (read(dir .. "/current_tracer") or ""):match "%S+"
       return tracer ~= "nop" and tracer ~= "function_graph"
         or (read(dir .. "/set_event") or ""):find "%S" ~= nil
@@ -131,22 +135,33 @@ local function is_as_left(one, text)
   return true
 end
 
--- Only what still is as it was left: what somebody has set since is theirs. False when it all has
--- to wait until somebody has ended.
+-- Only what still is as it was left: what somebody has set since is theirs. False, and why, when
+-- the rest has to wait until somebody has ended; true, and what the kernel said, when it does not
+-- take something back.
 local function put_back(dir, changed)
   if is_taken_over(dir, changed) then
-    return false
+    return false, ("somebody else uses the tracer or the events of %s since. What is changed there "
+      .. "is put back by the next session after that"):format(dir)
   end
+  local problem
   for i = #changed, 1, -1 do
     local one = changed[i]
     local path = dir .. "/" .. one.file
     -- the text of the trace is not looked at, it may be long
     local text = one.file == "trace" and "" or read(path)
     if text and is_as_left(one, text) then
-      write(path, one.back, "w")
+      local ok, message = write(path, one.back, "w")
+      if not ok and one.file == "current_tracer" then
+        -- it goes on: without its filters it would trace the whole kernel
+        write(dir .. "/tracing_on", "0", "w")
+        return false, ("function_graph cannot be ended there: %s. Somebody has %s/trace_pipe open, "
+          .. "or the raw file of a CPU: nothing is recorded any more, and the next session after "
+          .. "that puts the rest back"):format(message, dir)
+      end
+      problem = problem or not ok and message or nil
     end
   end
-  return true
+  return true, problem
 end
 
 --- Puts back what a process has left that was killed.
@@ -214,6 +229,22 @@ local function graph_user(dir, except)
   end
 end
 
+--- Does somebody trace with function_graph, who would be restricted by what a session sets?
+---@param dir string tracing directory
+---@param instance string the session's
+---@param who string what the message begins with
+---@return true?
+---@return string? message
+function toplevel.check_graph_user(dir, instance, who)
+  local user = graph_user(dir, instance)
+  if user then
+    return nil, ("%s%s traces with function_graph, and graph, graph_notrace and depth hold for the "
+      .. "whole kernel: they would restrict it. End that first, or choose the functions by their "
+      .. "names alone"):format(who, user)
+  end
+  return true
+end
+
 --- May a session use function_graph?
 ---@param dir string tracing directory
 ---@param instance? string the session's, when it is going to change the settings
@@ -227,11 +258,8 @@ function toplevel.check_graph(dir, instance, who)
       .. "everybody: end that first, or clear it: echo %s> %s/%s"):format(who, dir, file, value,
       toplevel.holder(), file == "max_graph_depth" and "0 " or "", dir, file)
   end
-  local user = instance and graph_user(dir, instance)
-  if user then
-    return nil, ("%s%s traces with function_graph, and graph, graph_notrace and depth hold for the "
-      .. "whole kernel: they would restrict it. End that first, or choose the functions by their "
-      .. "names alone"):format(who, user)
+  if instance then
+    return toplevel.check_graph_user(dir, instance, who)
   end
   return true
 end
@@ -257,11 +285,14 @@ function toplevel.take(dir, who)
       :format(who, toplevel.note, message), errno
   end
   local note = parse_note(lease:read() or "")
-  if note and not put_back(dir, note.changed) then
+  local done, why = true, nil
+  if note then
+    done, why = put_back(dir, note.changed)
+  end
+  if not done then
     lease:close()
-    return nil, ("%sthe session of process %d was killed, and somebody uses the top level's tracer "
-      .. "or events since: what it has changed is put back when that has ended"):format(who,
-      note.pid)
+    return nil, ("%sthe session of process %d has left the top level changed, and %s"):format(who,
+      note.pid, why)
   end
   return setmetatable({ dir = dir, lease = lease, changed = {} }, Top)
 end
@@ -301,28 +332,43 @@ function Top:set(file, texts, back)
   return self.lease:write(note_of(own_pid(), self.changed))
 end
 
---- Writes a file that has been set, which is put back all the same.
+--- Writes a file that has been set, which is put back all the same. Not when somebody else has
+--- begun to use the tracer.
 ---@param file string
 ---@param text string
 ---@return true?
 ---@return string? message
 ---@return integer? errno
 function Top:write(file, text)
+  if is_taken_over(self.dir, self.changed) then
+    return nil, ("somebody else has begun to use the tracer or the events of %s"):format(self.dir)
+  end
   return write(self.dir .. "/" .. file, text, "w")
 end
 
 --- Puts everything back. In a child of the process that took it, nothing.
+---@return true?
+---@return string? message what has to wait, and for what
 function Top:release()
   local lease = self.lease
   self.lease = nil
   if not lease then
-    return
+    return true
   end
-  if lease:is_ours() and put_back(self.dir, self.changed) then
-    -- one that was collected before us leaves its note, and there is nothing to be put back then
-    pcall(lease.write, lease, "")
+  local problem
+  if lease:is_ours() then
+    local done
+    done, problem = put_back(self.dir, self.changed)
+    if done then
+      -- one that was collected before us leaves its note, and there is nothing to be put back then
+      pcall(lease.write, lease, "")
+    end
   end
   lease:close()
+  if problem then
+    return nil, "the top level is not as it was: " .. problem
+  end
+  return true
 end
 
 return toplevel

@@ -18,6 +18,10 @@ local FILES <const> = {
   ["options/overwrite"] = "1\n", ["options/function-fork"] = "0\n",
   ["options/funcgraph-retval"] = "0\n", ["per_cpu/cpu0/stats"] = "entries: 0\n",
   ["per_cpu/cpu1/stats"] = "entries: 0\n",
+  ["events/sched/a/trigger"] = "# Available triggers:\n",
+  ["events/sched/b/trigger"] = "traceoff:count=1 if x % 2\n",
+  snapshot = "# tracer: nop\n#\n#\n# * Snapshot is freed *\n#\n",
+  ["options/funcgraph-irqs"] = "1\n", ["options/sleep-time"] = "0\n",
   ["events/ftrace/funcgraph_entry/format"] = "name: funcgraph_entry\nID: 11\nformat:\n",
   ["events/ftrace/funcgraph_exit/format"] = "name: funcgraph_exit\nID: 10\nformat:\n",
 }
@@ -33,7 +37,8 @@ end
 before_each(function()
   dir = helper.tmpdir()
   assert(os.execute(("chmod 700 %s && cd %s && mkdir -p options per_cpu/cpu0 per_cpu/cpu1 "
-    .. "events/ftrace/funcgraph_entry events/ftrace/funcgraph_exit"):format(dir, dir)))
+    .. "events/sched/a events/sched/b events/ftrace/funcgraph_entry "
+    .. "events/ftrace/funcgraph_exit"):format(dir, dir)))
   for name, text in pairs(FILES) do
     put(name, text)
   end
@@ -89,6 +94,8 @@ describe("tracefs.topgraph", function()
     function_profile_enabled = { "1\n", "function_profile_enabled is 1", "echo 0 > " },
     ["per_cpu/cpu1/stats"] = { "entries: 23\noverrun: 5\n", "its buffer holds 23 records",
       "to clear it: echo > " },
+    snapshot = { "# tracer: nop\n#\n#\n# * Snapshot is allocated *\n#\n", "it has a snapshot",
+      "echo 0 > " },
   } do
     it("is refused by who uses it: " .. file, function()
       put(file, case[1])
@@ -101,6 +108,15 @@ describe("tracefs.topgraph", function()
       assert.equal("1\n", get "tracing_on")
     end)
   end
+
+  it("is refused by a trigger, which has its event on", function()
+    put("set_event", "sched:a\nsched:b\n")
+    local ok, message = topgraph.check(dir, { 0, 1 })
+    assert.is_nil(ok)
+    assert.equal(("functions: this kernel has function_graph at the top level only, and somebody "
+      .. "uses that: sched:b has the trigger traceoff:count=1 if x %% 2. End that first: write it "
+      .. "with a ! before it to %s/events/sched/b/trigger"):format(dir), message)
+  end)
 
   it("records the tasks of the instance, and what they start", function()
     local top = topgraph.take(dir, { 0, 1 })
@@ -140,10 +156,13 @@ describe("tracefs.topgraph", function()
       get "options/overwrite", get "buffer_percent",
     })
     assert.is_true(top.is_traced)
+    -- nothing that was called is left out
+    assert.same({ "1\n", "1\n" }, { get "options/funcgraph-irqs", get "options/sleep-time" })
     assert.is_true(top:write("tracing_on", "1"))
     assert.equal("1", get "tracing_on")
     put("trace", "what was recorded")
     top:release()
+    assert.same({ "1\n", "0" }, { get "options/funcgraph-irqs", get "options/sleep-time" })
     assert.same({ "nop", "local", "3\n", "1408", "1", "50", "", "1" }, {
       get "current_tracer", get "trace_clock", get "tracing_cpumask", get "buffer_size_kb",
       get "options/overwrite", get "buffer_percent", get "trace", get "tracing_on",

@@ -47,8 +47,8 @@ describe("tracefs.toplevel", function()
     assert.equal("vfs_read\nvfs_write\n", get("set_graph_function"))
     assert.equal("3\n", get("max_graph_depth"))
     assert.not_equal("", get("note"))
-    top:release()
-    top:release()
+    assert.is_true(top:release())
+    assert.is_true(top:release())
     assert.equal("", get("set_graph_function"))
     assert.equal("0\n", get("max_graph_depth"))
     assert.equal("", get("note"))
@@ -96,6 +96,10 @@ describe("tracefs.toplevel", function()
     put("instances/theirs/current_tracer", "function_graph\n")
     assert.matches("^the instance theirs traces with function_graph",
       select(2, toplevel.check_graph(dir, "mine", "")))
+    assert.matches("^the instance theirs traces with function_graph",
+      select(2, toplevel.check_graph_user(dir, "mine", "")))
+    put("instances/mine/current_tracer", "nop\n")
+    assert.is_true(toplevel.check_graph_user(dir, "theirs", ""))
   end)
 
   it("says which text was refused, and puts back what was set before it", function()
@@ -172,8 +176,8 @@ describe("tracefs.toplevel", function()
       assert.equal("vfs_read\n", get("set_ftrace_filter"))
       local top, message = toplevel.take(dir, "functions: ")
       assert.is_nil(top)
-      assert.matches("^functions: the session of process %d+ was killed, and somebody uses the top",
-        message)
+      assert.matches("^functions: the session of process %d+ has left the top level changed, and "
+        .. "somebody else uses the tracer or the events of ", message)
       put(use[1], use[3])
     end
     put("current_tracer", "function_graph\n")
@@ -198,6 +202,102 @@ describe("tracefs.toplevel", function()
     top:release()
     assert.same({ "1", "", "", "vfs_write\n" },
       { get("tracing_on"), get("trace"), get("set_ftrace_filter"), get("set_graph_function") })
+  end)
+
+  it("leaves all to who uses the top level since the kill came before the tracer", function()
+    put("tracing_on", "1\n")
+    killed [[
+      assert(top:set("tracing_on", { "0" }, "1"))
+      assert(top:set("trace", {}))
+    ]]
+    put("trace", "theirs")
+    put("current_tracer", "function\n")
+    toplevel.undo_stale(dir)
+    assert.same({ "theirs", "0" }, { get("trace"), get("tracing_on") })
+    put("current_tracer", "nop\n")
+    toplevel.undo_stale(dir)
+    assert.same({ "", "1\n" }, { get("trace"), get("tracing_on") })
+  end)
+
+  -- As the kernel answers who writes this file.
+  local function refusing(file, why, errno, fn)
+    local open = io.open
+    local stubbed = stub(io, "open")
+    stubbed.invokes(function(path, mode)
+      if path == dir .. "/" .. file and mode == "w" then
+        return nil, path .. ": " .. why, errno
+      end
+      return open(path, mode)
+    end)
+    local result = table.pack(pcall(fn))
+    stubbed:revert()
+    assert(table.unpack(result, 1, 2))
+    return table.unpack(result, 2, result.n)
+  end
+
+  local function busy_while(fn)
+    return refusing("current_tracer", "Device or resource busy", 16, fn)
+  end
+
+  it("keeps what restricts the tracer as long as that cannot be ended", function()
+    put("tracing_on", "1\n")
+    put("trace_clock", "local\n")
+    local top = assert(toplevel.take(dir, ""))
+    assert.is_true(top:set("tracing_on", { "0" }, "1"))
+    assert.is_true(top:set("set_ftrace_filter", { "vfs_read\n" }))
+    assert.is_true(top:set("current_tracer", { "function_graph\n" }, "nop"))
+    assert.is_true(top:set("trace_clock", { "mono\n" }, "local"))
+    assert.is_true(top:write("tracing_on", "1"))
+    local function settings()
+      return { get "tracing_on", get "set_ftrace_filter", get "current_tracer", get "trace_clock" }
+    end
+    local ok, message = busy_while(function()
+      return top:release()
+    end)
+    assert.is_nil(ok)
+    assert.equal(("the top level is not as it was: function_graph cannot be ended there: cannot "
+      .. "open %s/current_tracer: Device or resource busy. Somebody has %s/trace_pipe open, or the "
+      .. "raw file of a CPU: nothing is recorded any more, and the next session after that puts "
+      .. "the rest back"):format(dir, dir), message)
+    assert.same({ "0", "vfs_read\n", "function_graph\n", "local" }, settings())
+    busy_while(function()
+      toplevel.undo_stale(dir)
+      local other, why = toplevel.take(dir, "functions: ")
+      assert.is_nil(other)
+      assert.matches("has left the top level changed, and function_graph cannot be ended", why)
+    end)
+    assert.same({ "0", "vfs_read\n", "function_graph\n", "local" }, settings())
+    toplevel.undo_stale(dir)
+    assert.same({ "1\n", "", "nop\n", "local" }, settings())
+    assert.equal("", get "note")
+  end)
+
+  it("says what the kernel does not take back, and puts back the rest", function()
+    local top = assert(toplevel.take(dir, ""))
+    assert.is_true(top:set("max_graph_depth", { "3\n" }, "0\n"))
+    assert.is_true(top:set("current_tracer", { "function_graph\n" }, "nop"))
+    local ok, message = refusing("max_graph_depth", "No space left on device", 28, function()
+      return top:release()
+    end)
+    assert.is_nil(ok)
+    assert.matches("^the top level is not as it was: cannot open .*/max_graph_depth: No space left",
+      message)
+    assert.same({ "nop", "" }, { get "current_tracer", get "note" })
+  end)
+
+  it("is not switched while somebody else uses it", function()
+    put("tracing_on", "1\n")
+    local top = assert(toplevel.take(dir, ""))
+    assert.is_true(top:set("tracing_on", { "0" }, "1"))
+    put("current_tracer", "function\n")
+    put("tracing_on", "theirs")
+    local ok, message = top:write("tracing_on", "0")
+    assert.is_nil(ok)
+    assert.equal("somebody else has begun to use the tracer or the events of " .. dir, message)
+    ok, message = top:release()
+    assert.is_nil(ok)
+    assert.matches("somebody else uses the tracer or the events of ", message)
+    assert.equal("theirs", get "tracing_on")
   end)
 
   it("believes no note that it has not written", function()

@@ -1,6 +1,7 @@
 -- The function tracers: what is recorded is what was asked for, exactly, and nothing is left.
 local guest = require "harness"
 local core = require "tracefs.core"
+local toplevel = require "tracefs.toplevel"
 local tracefs = require "tracefs"
 
 local TOP_GRAPH <const> = {
@@ -372,6 +373,20 @@ guest.check("function_graph: refused while somebody uses the top level, where it
   reader.wait()
   guest.equal(before, graph_settings(), "the top level")
 
+  local trigger = top .. "events/sched/sched_process_exit/trigger"
+  guest.write(trigger, "traceoff:1 if prio < 0\n")
+  refused({ "vfs_read", graph = "vfs_read" },
+    "sched:sched_process_exit has the trigger traceoff", "with a ! before it to " .. trigger)
+  guest.write(trigger, "!traceoff:1 if prio < 0\n")
+  if guest.exists(top .. "snapshot") then
+    guest.write(top .. "snapshot", "1\n")
+    refused({ "vfs_read", graph = "vfs_read" }, "it has a snapshot", "echo 0 > " .. top)
+    guest.truth(not guest.read(top .. "snapshot"):find("is freed", 1, true), "the snapshot is gone")
+    guest.write(top .. "snapshot", "0\n")
+    guest.write(top .. "trace", "")
+  end
+  guest.equal(before, graph_settings(), "the top level")
+
   -- what the kernel refuses when something has been set
   refused({ "vfs_raed", tracer = "function_graph" }, 'no function "vfs_raed"', "vfs_read")
   refused({ "vfs_read", graph = "vfs_raed" }, 'no function "vfs_raed"', "vfs_read")
@@ -485,6 +500,38 @@ guest.check("function_graph: one process and its children, without others' marke
   guest.equal(1, markers, "markers")
 end)
 
+guest.check("function_graph: refused when somebody else begins at the same time", function()
+  need_instance()
+  local before = graph_settings()
+  local theirs <close> = assert(tracefs.instance_create("vm-theirs"))
+  assert(theirs:write("set_ftrace_filter", "vfs_read\n"))
+  -- right behind the last look at what others do
+  local function meanwhile(looks, act, ...)
+    local check = toplevel.check_graph
+    toplevel.check_graph = function(...)
+      local result = table.pack(check(...))
+      looks = looks - 1
+      if looks == 0 then
+        toplevel.check_graph = check
+        act()
+      end
+      return table.unpack(result, 1, result.n)
+    end
+    local ok, err = pcall(refused, ...)
+    toplevel.check_graph = check
+    guest.truth(ok, "%s", err)
+  end
+  meanwhile(1, function()
+    guest.write(guest.dir .. "/set_graph_function", "vfs_write\n")
+  end, { "vfs_read", tracer = "function_graph" }, "set_graph_function is set to vfs_write")
+  guest.write(guest.dir .. "/set_graph_function", "")
+  meanwhile(2, function()
+    assert(theirs:write("current_tracer", "function_graph"))
+  end, { "vfs_read", graph = "vfs_read" }, "the instance vm-theirs traces with function_graph")
+  assert(theirs:write("current_tracer", "nop"))
+  guest.equal(before, graph_settings(), "the top level")
+end)
+
 guest.check("function_graph: graph functions are refused while somebody else uses it", function()
   need_instance()
   refused({ "vfs_read", graph = "vfs_raed" }, 'no function "vfs_raed"', "vfs_read")
@@ -562,6 +609,46 @@ guest.check("function_graph: who takes over the top level after a SIGKILL is lef
   guest.write(guest.dir .. "/current_tracer", "nop")
   tracefs.session():close()
   guest.equal(before, graph_settings())
+end)
+
+guest.check("function_graph: keeps its filters while a reader of the top level does not let it end",
+  function()
+    need_top()
+    local before, everything = graph_settings(), guest.top_level()
+    local top = guest.dir .. "/"
+    local session <close> = tracefs.session()
+    session:functions { "vfs_read", graph = "vfs_read" }
+    session:start()
+    local reader = guest.start { "cat", top .. "trace_pipe" }
+    guest.wait_until(function()
+      local _, out = guest.sh("ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c '/trace_pipe$'")
+      return tonumber(out) > 0
+    end, "the reader")
+    local ok, message = session:close()
+    guest.equal(nil, ok)
+    guest.contains(message, "the top level is not as it was: function_graph cannot be ended there",
+      "trace_pipe open")
+    guest.contains(guest.read(top .. "set_ftrace_filter"), "vfs_read")
+    guest.contains(guest.read(top .. "set_graph_function"), "vfs_read")
+    guest.contains(guest.read(top .. "tracing_on"), "0")
+    refused({ "vfs_read", graph = "vfs_read" }, "current_tracer is function_graph")
+    reader.kill(9)
+    reader.wait()
+    tracefs.session():close()
+    guest.equal(before, graph_settings(), "the top level")
+    guest.equal(everything, guest.top_level(), "the top level")
+  end)
+
+guest.check("function_graph: options that leave functions out are on meanwhile", function()
+  need_top()
+  local options = guest.dir .. "/options/"
+  guest.write(options .. "sleep-time", "0\n")
+  local session <close> = tracefs.session()
+  session:functions { "vfs_read", graph = "vfs_read" }
+  guest.contains(guest.read(options .. "sleep-time"), "1")
+  session:close()
+  guest.contains(guest.read(options .. "sleep-time"), "0")
+  guest.write(options .. "sleep-time", "1\n")
 end)
 
 guest.check("functions: those of one process and its children", function()
