@@ -3,6 +3,8 @@ local event_patterns = require "tracefs.events"
 local settings = require "tracefs.settings"
 local values = require "tracefs.command.values"
 local words = require "tracefs.command.words"
+local toplevel = require "tracefs.toplevel"
+local tracefs = require "tracefs"
 local must = require("tracefs.raising").must
 
 local capture = {}
@@ -108,6 +110,33 @@ local function enable(instance, event)
   end
 end
 
+--- The functions of -g: the kernel has them once for everybody. Raises while others trace with
+--- function_graph.
+---@param instance tracefs.instance
+---@param names string[]
+---@return tracefs.toplevel? top puts them back
+function capture.take_graph(instance, names)
+  if #names == 0 then
+    return nil
+  end
+  local dir = must(tracefs.tracing_dir())
+  must(toplevel.check_graph(dir, instance:name(), "-g: "))
+  local top = must(toplevel.take(dir, "-g: "))
+  local texts = {}
+  for i, name in ipairs(names) do
+    texts[i] = name .. "\n"
+  end
+  local ok, message = toplevel.check_graph(dir, instance:name(), "-g: ")
+  if ok then
+    ok, message = top:set("set_graph_function", texts)
+  end
+  if not ok then
+    top:release()
+  end
+  must(ok, message)
+  return top
+end
+
 --- Sets an instance up as the options want it; nothing is recorded yet. Raises what the kernel
 --- refuses.
 ---@param instance tracefs.instance
@@ -120,9 +149,6 @@ function capture.set_up(instance, wanted)
   })
   for _, name in ipairs(wanted.functions) do
     must(instance:append("set_ftrace_filter", name))
-  end
-  for _, name in ipairs(wanted.graph) do
-    must(instance:append("set_graph_function", name))
   end
   local watched = {}
   if #wanted.pids > 0 then

@@ -52,6 +52,7 @@ function Recorder:open(wanted, options, command)
     self.child = require("tracefs.command.child").start(command)
   end
   self.instance = must(core.instance_create(dir))
+  self.top = capture.take_graph(self.instance, wanted.graph)
   self.watched = capture.set_up(self.instance, wanted)
   -- Last of all: what is there under the name is gone then.
   self.recording = must(core.recording(self.instance, options.output or "trace.dat",
@@ -143,6 +144,12 @@ function Recorder:close()
   end
   if self.instance then
     local ok, message = self.instance:close()
+    if not ok then
+      report.warning(message)
+    end
+  end
+  if self.top then
+    local ok, message = self.top:release()
     if not ok then
       report.warning(message)
     end

@@ -9,7 +9,13 @@ local must = require("tracefs.raising").must
 
 local start = {}
 
-local OPTIONS = table.move(capture.options, 1, #capture.options, 1, {})
+local OPTIONS = {}
+for _, option in ipairs(capture.options) do
+  -- the functions of -g hold for the whole kernel: they cannot stay
+  if option.long ~= "--graph" then
+    OPTIONS[#OPTIONS + 1] = option
+  end
+end
 table.move({
   standing.option,
   { long = "--force", help = "Go on also with an instance that luatrace start did not make." },

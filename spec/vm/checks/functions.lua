@@ -651,6 +651,50 @@ guest.check("function_graph: options that leave functions out are on meanwhile",
   guest.write(options .. "sleep-time", "1\n")
 end)
 
+local RECORD <const> = {
+  "record", "-q", "-p", "function_graph", "-l", "vfs_read", "-g", "vfs_read", "-o",
+  "/tmp/graph.dat",
+}
+
+local function record(...)
+  local argv = table.move(RECORD, 1, #RECORD, 1, {})
+  return guest.luatrace(table.unpack(table.move({ ... }, 1, select("#", ...), #argv + 1, argv)))
+end
+
+guest.check("luatrace record -g: the functions, which are put back at the end", function()
+  need_instance()
+  local before = graph_settings()
+  local status, _, err = record("-g", "vfs_write", "sh", "-c", copies(23))
+  guest.equal(0, status, err)
+  guest.equal(before, graph_settings(), "the top level")
+  local _, out = guest.luatrace("report", "-e", "ftrace:funcgraph_exit", "/tmp/graph.dat")
+  local calls = select(2, out:gsub("\n *dd%-%d+[^\n]*funcgraph_exit", ""))
+  guest.truth(calls >= 23, "%d calls in:\n%s", calls, out)
+  os.remove "/tmp/graph.dat"
+
+  status, _, err = record("-g", "vfs_raed", "true")
+  guest.equal(1, status)
+  guest.contains(err, "vfs_raed")
+  guest.write(guest.dir .. "/set_graph_function", "vfs_write\n")
+  status, _, err = record "true"
+  guest.equal(1, status)
+  guest.contains(err, "-g: ", "set_graph_function is set to vfs_write by somebody else")
+  guest.write(guest.dir .. "/set_graph_function", "")
+  guest.equal(before, graph_settings(), "the top level")
+
+  local killed = guest.start { "luatrace", table.unpack(RECORD) }
+  guest.wait_until(function()
+    return guest.exists "/tmp/graph.dat"
+  end, "the recording")
+  guest.contains(graph_settings(), "set_graph_function=vfs_read")
+  killed.kill(9)
+  killed.wait()
+  guest.equal(0, (guest.luatrace("record", "-q", "-e", "ftrace:print", "-o", "/tmp/x.dat", "true")))
+  guest.equal(before, graph_settings(), "after the next run")
+  os.remove "/tmp/x.dat"
+  os.remove "/tmp/graph.dat"
+end)
+
 guest.check("functions: those of one process and its children", function()
   local status, out, err = guest.luatrace("-c", copies(5), "-e", [[
     functions{ "vfs_read" }
