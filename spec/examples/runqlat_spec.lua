@@ -147,3 +147,115 @@ describe("examples/runqlat.lua", function()
     end
   end)
 end)
+
+-- Sequences that no load makes on purpose, brought to the script one by one.
+describe("the bookkeeping of examples/runqlat.lua", function()
+  local made_events = require "spec.support.made_events"
+  local pair, make, at_end, printed
+
+  local function start(args)
+    local set = made_events.new()
+    local task = { { "pid", "int" }, { "comm", "char[16]" } }
+    make = {
+      wakeup = set.add("sched:sched_wakeup", task),
+      new = set.add("sched:sched_wakeup_new", task),
+      switch = set.add("sched:sched_switch", { { "prev_comm", "char[16]" }, { "prev_pid", "int" },
+        { "prev_state", "s64" }, { "next_comm", "char[16]" }, { "next_pid", "int" } }),
+    }
+    printed = {}
+    package.loaded["tracefs.script"] = {
+      args = args or {}, format = "json",
+      pair = function(_, options)
+        pair = require("tracefs.pair").new(options, set.find)
+        return pair
+      end,
+      at_end = function(_, fn) at_end = fn end,
+      print = function(_, object)
+        printed[object.after or object.comm or object.cpu or object.type] = object
+      end,
+    }
+    assert(loadfile(RUNQLAT))()
+  end
+
+  before_each(function() start() end)
+
+  after_each(function() package.loaded["tracefs.script"] = nil end)
+
+  local function wakeup(ts, pid, what)
+    pair:feed(make[what or "wakeup"]({ pid = pid, comm = "a" }, { common_timestamp = ts,
+      common_cpu = 0 }))
+  end
+  local function switch(ts, from, state, to, names)
+    pair:feed(make.switch({
+      prev_pid = from, prev_state = state, next_pid = to,
+      prev_comm = names and names[1], next_comm = names and names[2],
+    }, { common_timestamp = ts, common_cpu = 3 }))
+  end
+
+  local function ended()
+    at_end()
+    local list = {}
+    for _, what in ipairs { "wakeup", "preemption" } do
+      local row = printed[what]
+      list[#list + 1] = row and ("%s %d, %d to %d"):format(what, row.waits, row.min_ns, row.max_ns)
+    end
+    local sums = printed.waits
+    list[#list + 1] = ("%d not seen, %d voided, %d open"):format(sums.not_seen, sums.voided,
+      sums.open)
+    return table.concat(list, "; ")
+  end
+
+  it("starts at the first of two wakeups, and with a new task", function()
+    wakeup(100, 5)
+    wakeup(150, 5)
+    switch(180, 9, 1, 5)
+    wakeup(200, 6, "new")
+    switch(210, 5, 1, 6)
+    assert.equal("wakeup 2, 10 to 80; 0 not seen, 0 voided, 0 open", ended())
+  end)
+
+  it("starts where a task that could run was put off, not where it went to sleep", function()
+    for i, state in ipairs { 0, 256, 1, 2, 128 } do
+      switch(1000 * i, 10 + i, state, 9)
+      switch(1000 * i + 10 * i, 9, 1, 10 + i)
+    end
+    switch(9000, 0, 0, 7)
+    switch(9100, 7, 1, 0)
+    assert.equal("preemption 2, 10 to 20; 0 not seen, 0 voided, 0 open", ended())
+  end)
+
+  it("counts one wait of a task that was put off on its way to sleep and woken then", function()
+    switch(100, 5, 256, 9)
+    wakeup(150, 5)
+    switch(190, 9, 1, 5)
+    assert.equal("preemption 1, 90 to 90; 0 not seen, 0 voided, 0 open", ended())
+  end)
+
+  it("has no wait of a task that was woken while it ran, nor of a switch not recorded", function()
+    wakeup(100, 5)
+    switch(150, 5, 1, 9)
+    switch(900, 9, 1, 5)
+    assert.equal("1 not seen, 0 voided, 0 open", ended())
+  end)
+
+  it("gives up what was open when events are lost", function()
+    wakeup(100, 5)
+    switch(110, 6, 0, 9)
+    pair:lost { cpu = 1, after_ts = 100, before_ts = 800 }
+    switch(900, 9, 1, 5)
+    switch(950, 5, 1, 6)
+    wakeup(960, 7)
+    assert.equal("0 not seen, 2 voided, 1 open", ended())
+  end)
+
+  it("leaves the others alone when it looks at one name, and has lines by it", function()
+    start { "--comm", "a*", "--by", "comm" }
+    switch(100, 5, 0, 6, { "b", "ab" })
+    switch(150, 6, 0, 5, { "ab", "b" })
+    switch(190, 5, 0, 6, { "b", "ac" })
+    at_end()
+    assert.equal(40, printed.ac.max_ns)
+    assert.equal(1, printed.waits.waits)
+    assert.equal(0, printed.waits.open)
+  end)
+end)

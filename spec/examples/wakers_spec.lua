@@ -136,3 +136,83 @@ describe("examples/wakers.lua", function()
     end
   end)
 end)
+
+-- Sequences that no load makes on purpose, brought to the script one by one.
+describe("the bookkeeping of examples/wakers.lua", function()
+  local made_events = require "spec.support.made_events"
+  local pair, make, at_end, printed
+
+  before_each(function()
+    local set = made_events.new()
+    make = {
+      waking = set.add("sched:sched_waking", { { "comm", "char[16]" }, { "pid", "int" } }),
+      switch = set.add("sched:sched_switch",
+        { { "prev_pid", "int" }, { "prev_state", "s64" }, { "next_pid", "int" } }),
+    }
+    printed = {}
+    package.loaded["tracefs.script"] = {
+      args = { "--by", "task" }, format = "json",
+      pair = function(_, options)
+        pair = require("tracefs.pair").new(options, set.find)
+        return pair
+      end,
+      at_end = function(_, fn) at_end = fn end,
+      print = function(_, row)
+        printed[#printed + 1] = ("%s %d>%d: %d, %d asleep, %d ns, %d ns"):format(
+          row.waker:match "^%b()$" or "task", row.waker_pid, row.woken_pid, row.wakeups, row.asleep,
+          row.slept_ns, row.max_ns)
+      end,
+    }
+    assert(loadfile(WAKERS))()
+  end)
+
+  after_each(function() package.loaded["tracefs.script"] = nil end)
+
+  local function switch(ts, from, state, to)
+    pair:feed(make.switch({ prev_pid = from, prev_state = state, next_pid = to },
+      { common_timestamp = ts, common_cpu = 0 }))
+  end
+  local function waking(ts, by, pid, flags)
+    pair:feed(make.waking({ common_pid = by, common_flags = flags, pid = pid, comm = "a" },
+      { common_timestamp = ts, common_cpu = 0 }))
+  end
+  local function ended()
+    at_end()
+    return table.concat(printed, "; ")
+  end
+
+  it("adds up sleeps, from the switch away", function()
+    switch(100, 5, 1, 9)
+    waking(130, 9, 5)
+    switch(140, 9, 1, 5)
+    switch(200, 5, 2, 9)
+    waking(250, 9, 5)
+    assert.equal("task 9>5: 2, 2 asleep, 80 ns, 50 ns", ended())
+  end)
+
+  it("tells interrupts from the task that they have interrupted", function()
+    for i, flags in ipairs { 0x01, 0x08, 0x11, 0x18, 0x40 } do
+      waking(100 * i, 9, 5, flags)
+    end
+    assert.equal("(hardirq) 0>5: 3, 0 asleep, 0 ns, 0 ns; (softirq) 0>5: 1, 0 asleep, 0 ns, 0 ns; "
+      .. "task 9>5: 1, 0 asleep, 0 ns, 0 ns", ended())
+  end)
+
+  it("knows no sleep of a task that runs again, was only put off, or was not seen", function()
+    switch(100, 5, 1, 9)
+    -- whoever has woken it was not seen
+    switch(500, 9, 1, 5)
+    waking(600, 9, 5)
+    switch(700, 5, 256, 9)
+    waking(750, 9, 5)
+    waking(800, 9, 6)
+    assert.equal("task 9>5: 2, 0 asleep, 0 ns, 0 ns; task 9>6: 1, 0 asleep, 0 ns, 0 ns", ended())
+  end)
+
+  it("knows no sleep across a gap", function()
+    switch(100, 5, 1, 9)
+    pair:lost { cpu = 1, after_ts = 100, before_ts = 800 }
+    waking(900, 9, 5)
+    assert.equal("task 9>5: 1, 0 asleep, 0 ns, 0 ns", ended())
+  end)
+end)

@@ -45,7 +45,8 @@ function made_events.new()
       for i, field in ipairs(fields) do
         list[i] = values[field[1]] or first[i]
       end
-      return event:record(pack:pack(id, 0, 0, values.common_pid or 0, table.unpack(list)), common)
+      return event:record(pack:pack(id, values.common_flags or 0, 0, values.common_pid or 0,
+        table.unpack(list)), common)
     end
   end
 
