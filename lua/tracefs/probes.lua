@@ -376,12 +376,12 @@ end
 
 --- Completes the description of an event probe: only the list of dynamic events says what it is
 --- attached to.
----@param dir string tracing directory
+---@param dir? string tracing directory; nil for a recording, which has no such list
 ---@param event tracefs.event
 ---@param system string as in tracefs
 function probes.attach(dir, event, system)
   -- No other event's text begins like this.
-  if not event:print_fmt():find('^"[ "]') then
+  if not dir or not event:print_fmt():find('^"[ "]') then
     return
   end
   for _, probe in ipairs(probes.list(dir) or {}) do
