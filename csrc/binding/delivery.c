@@ -68,7 +68,7 @@ static bool push_record(lua_State *L, const struct lua_stream *self, const struc
 			int list)
 {
 	uint64_t turn = self->turn;
-	struct record *record = new_record(L, self->item.event.size);
+	struct record *record = new_record(L, record_size(&self->item.event));
 
 	if (!is_current(L, self, turn))
 		return false;
@@ -245,7 +245,9 @@ static bool wants_look(const struct lua_stream *self)
 
 static enum item_kind next_item(struct lua_stream *self)
 {
-	enum item_kind kind = stream_next(self->stream, &self->item);
+	enum item_kind kind = self->joiner ?
+				      stack_joiner_next(self->joiner, self->stream, &self->item) :
+				      stream_next(self->stream, &self->item);
 
 	self->turn++;
 	self->delivered += kind == ITEM_EVENT;

@@ -400,7 +400,7 @@ static int event_record(lua_State *L)
 	event.scale = (uint32_t)opt_integer(L, 3, "common_scale");
 	lua_settop(L, 3);
 	class = push_record_class(L, 1, &style);
-	record_fill(new_record(L, event.size), class, &event);
+	record_fill(new_record(L, record_size(&event)), class, &event);
 	lua_pushvalue(L, -2);
 	lua_setmetatable(L, -2);
 	return 1;

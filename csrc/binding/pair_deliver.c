@@ -9,10 +9,14 @@
 #include "pair_state.h"
 #include "value.h"
 
+/* A value that is carried is a number or a string. */
+#define NO_STACK "[no stack]"
+
 /* Reads one part of a key; false when the record does not have it. */
 static bool read_part(const struct event_format *format, const struct getter *getter,
 		      const struct event *event, struct key_part *part)
 {
+	const struct strbuf *stack;
 	struct value value;
 	const char *text;
 
@@ -31,6 +35,14 @@ static bool read_part(const struct event_format *format, const struct getter *ge
 			break;
 		case COMMON_SCALE:
 			part->number = event->scale ? event->scale : 1;
+			return true;
+		case COMMON_STACK:
+		case COMMON_USER_STACK:
+			if (!wants_common_stack(getter->common, event))
+				return false;
+			stack = common_stack(format, getter->common, event);
+			part->bytes = stack ? stack->text : NO_STACK;
+			part->length = (uint32_t)(stack ? stack->length : strlen(NO_STACK));
 			return true;
 		default:
 			part->number = event->late;

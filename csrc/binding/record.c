@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "record.h"
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "../engine/stackjoin.h"
 #include "binding.h"
 #include "route.h"
 #include "value.h"
@@ -15,7 +17,7 @@
 struct record {
 	const void *magic; /* &record_magic: told from any other userdata */
 	const struct record_class *class;
-	struct event event; /* @data points at @bytes */
+	struct event event; /* @data points at @bytes, and @stacks behind them */
 	uint8_t bytes[];
 };
 
@@ -231,9 +233,39 @@ static int record__tostring(lua_State *L)
 	return push_strbuf(L, out);
 }
 
-struct record *new_record(lua_State *L, uint32_t size)
+/* Where the stacks lie in a record whose event is followed by them. */
+static size_t stacks_offset(const struct event *event)
 {
-	return lua_newuserdatauv(L, sizeof(struct record) + size, 0);
+	const size_t align = _Alignof(struct event_stacks);
+
+	return (offsetof(struct record, bytes) + event->size + align - 1) / align * align;
+}
+
+size_t record_size(const struct event *event)
+{
+	if (!event->stacks)
+		return sizeof(struct record) + event->size;
+	return stacks_offset(event) + sizeof(struct event_stacks) + event->stacks->kernel_size +
+	       event->stacks->user_size;
+}
+
+struct record *new_record(lua_State *L, size_t size)
+{
+	return lua_newuserdatauv(L, size, 0);
+}
+
+static void fill_stacks(struct record *record, const struct event *event)
+{
+	struct event_stacks *stacks =
+		(struct event_stacks *)((uint8_t *)record + stacks_offset(event));
+	uint8_t *bytes = (uint8_t *)(stacks + 1);
+
+	*stacks = *event->stacks;
+	if (stacks->kernel)
+		stacks->kernel = memcpy(bytes, stacks->kernel, stacks->kernel_size);
+	if (stacks->user)
+		stacks->user = memcpy(bytes + stacks->kernel_size, stacks->user, stacks->user_size);
+	record->event.stacks = stacks;
 }
 
 void record_fill(struct record *record, const struct record_class *class, const struct event *event)
@@ -243,6 +275,8 @@ void record_fill(struct record *record, const struct record_class *class, const 
 	record->event = *event;
 	record->event.data = record->bytes;
 	memcpy(record->bytes, event->data, event->size);
+	if (event->stacks)
+		fill_stacks(record, event);
 }
 
 /* Adds a name to the class at the top of the stack and keeps its string in the table below. */

@@ -21,11 +21,12 @@ const struct record_class *push_record_class(lua_State *L, int event,
 					     const struct text_style *style);
 
 /*
- * Pushes the memory of a record of @size bytes, in two steps because allocating may run
+ * Pushes the memory of a record of @size bytes, which record_size() tells, in two steps because allocating may run
  * finalizers, which may do away with what the event's bytes lie in. It is no record before it
  * has been filled and has got its metatable, the one that came with @class.
  */
-struct record *new_record(lua_State *L, uint32_t size);
+struct record *new_record(lua_State *L, size_t size);
+size_t record_size(const struct event *event);
 void record_fill(struct record *record, const struct record_class *class,
 		 const struct event *event);
 

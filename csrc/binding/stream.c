@@ -106,6 +106,8 @@ static int core_stream(lua_State *L)
 void lua_stream_close(struct lua_stream *self)
 {
 	routes_free(&self->routes);
+	stack_joiner_free(self->joiner);
+	self->joiner = NULL;
 	free(self->pairs);
 	self->pairs = NULL;
 	self->pair_count = 0;
@@ -338,6 +340,47 @@ static int stream_method_pair(lua_State *L)
 	return 0;
 }
 
+/* The format of the description at @arg, which is kept; NULL for nil. */
+static const struct event_format *keep_event(lua_State *L, int arg)
+{
+	const struct event_format *format = NULL;
+
+	if (!lua_isnil(L, arg)) {
+		format = check_event(L, arg);
+		lua_pushvalue(L, arg);
+		keep(L, 1);
+	}
+	return format;
+}
+
+/* stacks(kernel_stack, user_stack): what their records look like; before the first join() */
+static int stream_method_stacks(lua_State *L)
+{
+	struct lua_stream *self = check_stream(L, 1);
+	const struct event_format *kernel, *user;
+
+	lua_settop(L, 3);
+	luaL_argcheck(L, !self->joiner, 1, "stacks are joined already");
+	kernel = keep_event(L, 2);
+	user = keep_event(L, 3);
+	self->joiner = stack_joiner_create(self->catalog, kernel, user);
+	if (!self->joiner)
+		return luaL_error(L, "not enough memory");
+	return 0;
+}
+
+/* join(id, kernel, user): which stacks the events of an id come with */
+static int stream_method_join(lua_State *L)
+{
+	struct lua_stream *self = check_stream(L, 1);
+	lua_Integer id = luaL_checkinteger(L, 2);
+
+	luaL_argcheck(L, id >= 0 && id <= UINT16_MAX, 2, "not an event id");
+	luaL_argcheck(L, self->joiner, 1, "stacks() comes first");
+	stack_joiner_want(self->joiner, (uint16_t)id, lua_toboolean(L, 3), lua_toboolean(L, 4));
+	return 0;
+}
+
 static int stream_method_stop(lua_State *L)
 {
 	check_stream(L, 1)->stopping = true;
@@ -494,6 +537,7 @@ static const luaL_Reg methods[] = {
 	{ "first_ts", stream_method_first_ts },
 	{ "handle", stream_method_handle },
 	{ "iterator", stream_method_iterator },
+	{ "join", stream_method_join },
 	{ "keep", stream_method_keep },
 	{ "kick", stream_method_kick },
 	{ "last_ts", stream_method_last_ts },
@@ -510,6 +554,7 @@ static const luaL_Reg methods[] = {
 	{ "set_filter", stream_method_set_filter },
 	{ "set_range", stream_method_set_range },
 	{ "set_tick", stream_method_set_tick },
+	{ "stacks", stream_method_stacks },
 	{ "step", stream_method_step },
 	{ "stop", stream_method_stop },
 	{ "unwatch", stream_method_unwatch },

@@ -2,6 +2,7 @@
 #ifndef LUATRACE_BINDING_STREAM_H
 #define LUATRACE_BINDING_STREAM_H
 
+#include "../engine/stackjoin.h"
 #include "../engine/stream.h"
 
 #include <lauxlib.h>
@@ -27,7 +28,8 @@ enum {
 };
 
 struct lua_stream {
-	struct stream *stream; /* NULL once closed */
+	struct stream *stream;	     /* NULL once closed */
+	struct stack_joiner *joiner; /* NULL: no event has asked for its stack */
 	struct catalog *catalog;
 	struct routes routes;
 	struct lua_pair **pairs; /* those that are to hear of losses */

@@ -2,12 +2,14 @@
 #include "value.h"
 
 #include "../engine/comm.h"
+#include "../engine/stacknames.h"
 #include "../engine/value.h"
 
 const char *const common_names[COMMON_COUNT] = {
 	[COMMON_TIMESTAMP] = "common_timestamp", [COMMON_CPU] = "common_cpu",
 	[COMMON_COMM] = "common_comm",		 [COMMON_EVENT] = "common_event",
 	[COMMON_LATE] = "common_late",		 [COMMON_SCALE] = "common_scale",
+	[COMMON_STACK] = "common_stack",	 [COMMON_USER_STACK] = "common_user_stack",
 };
 
 static void push_array(lua_State *L, const struct event_format *format,
@@ -82,6 +84,37 @@ void push_field(lua_State *L, const struct event_format *format, const struct ev
 	}
 }
 
+const struct strbuf *common_stack(const struct event_format *format, enum common_field which,
+				  const struct event *event)
+{
+	return stack_names_text(catalog_stack_names(format->catalog), event->stacks,
+				which == COMMON_STACK ? STACK_KERNEL : STACK_USER);
+}
+
+bool wants_common_stack(enum common_field which, const struct event *event)
+{
+	if (!event->stacks)
+		return false;
+	return which == COMMON_STACK ? event->stacks->wants_kernel : event->stacks->wants_user;
+}
+
+/* The text; false when there is none although it was asked for. */
+static void push_stack(lua_State *L, const struct event_format *format, enum common_field which,
+		       const struct event *event)
+{
+	const struct strbuf *text = NULL;
+
+	if (!wants_common_stack(which, event)) {
+		lua_pushnil(L);
+		return;
+	}
+	text = common_stack(format, which, event);
+	if (text)
+		lua_pushlstring(L, text->text, text->length);
+	else
+		lua_pushboolean(L, 0);
+}
+
 void push_common(lua_State *L, const struct event_format *format, enum common_field which,
 		 const struct event *event)
 {
@@ -112,6 +145,10 @@ void push_common(lua_State *L, const struct event_format *format, enum common_fi
 			lua_pushinteger(L, event->scale);
 		else
 			lua_pushnil(L);
+		break;
+	case COMMON_STACK:
+	case COMMON_USER_STACK:
+		push_stack(L, format, which, event);
 		break;
 	default:
 		lua_pushnil(L);

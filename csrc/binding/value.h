@@ -3,9 +3,11 @@
 #define LUATRACE_BINDING_VALUE_H
 
 #include <lua.h>
+#include <stdbool.h>
 
 #include "../engine/event.h"
 #include "../engine/format.h"
+#include "../engine/strbuf.h"
 
 /* What every record has beside the fields of its format. */
 enum common_field {
@@ -15,6 +17,8 @@ enum common_field {
 	COMMON_EVENT,
 	COMMON_LATE,
 	COMMON_SCALE,
+	COMMON_STACK,
+	COMMON_USER_STACK,
 	COMMON_COUNT,
 };
 
@@ -29,5 +33,10 @@ void push_field(lua_State *L, const struct event_format *format, const struct ev
 
 void push_common(lua_State *L, const struct event_format *format, enum common_field which,
 		 const struct event *event);
+
+/* Was this stack asked for? And its text, good until the next one; NULL when there is none. */
+bool wants_common_stack(enum common_field which, const struct event *event);
+const struct strbuf *common_stack(const struct event_format *format, enum common_field which,
+				  const struct event *event);
 
 #endif

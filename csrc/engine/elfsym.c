@@ -378,6 +378,42 @@ int elfsym_functions(const char *path, struct strbuf *names, struct trace_error 
 	return result;
 }
 
+/* Labels without a type are in the middle of functions, too: only those that others link to. */
+static bool has_code(const GElf_Sym *symbol)
+{
+	unsigned char type = GELF_ST_TYPE(symbol->st_info);
+
+	return type == STT_FUNC || type == STT_GNU_IFUNC ||
+	       (type == STT_NOTYPE && GELF_ST_BIND(symbol->st_info) == STB_GLOBAL);
+}
+
+int elfsym_each(const char *path, elfsym_visit visit, void *context, struct trace_error *error)
+{
+	static const GElf_Word types[] = { SHT_SYMTAB, SHT_DYNSYM };
+	struct elf_file file;
+	struct symbols symbols;
+	const char *name;
+	uint64_t offset;
+	GElf_Sym symbol;
+	int result;
+	bool goes_on = true;
+
+	result = file_open(&file, path, error);
+	for (size_t t = 0; result == 0 && t < sizeof(types) / sizeof(types[0]); t++) {
+		if (!symbols_find(&file, types[t], &symbols))
+			continue;
+		for (size_t i = 0; goes_on && i < symbols.count; i++) {
+			if (!symbol_get(&file, &symbols, i, &symbol, &name) ||
+			    symbol.st_shndx == SHN_UNDEF || !has_code(&symbol) ||
+			    !to_offset(&file, code_address(&file, symbol.st_value), &offset))
+				continue;
+			goes_on = visit(context, name, strcspn(name, "@"), offset, symbol.st_size);
+		}
+	}
+	file_close(&file);
+	return result;
+}
+
 #else /* !HAVE_LIBELF */
 
 static int not_there(const char *path, struct trace_error *error)
@@ -407,6 +443,13 @@ int elfsym_find(const char *path, const char *symbol, uint64_t delta, uint64_t *
 int elfsym_functions(const char *path, struct strbuf *names, struct trace_error *error)
 {
 	(void)names;
+	return not_there(path, error);
+}
+
+int elfsym_each(const char *path, elfsym_visit visit, void *context, struct trace_error *error)
+{
+	(void)visit;
+	(void)context;
 	return not_there(path, error);
 }
 

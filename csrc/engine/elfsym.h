@@ -3,6 +3,7 @@
 #define LUATRACE_ELFSYM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "error.h"
@@ -28,5 +29,13 @@ int elfsym_find(const char *path, const char *symbol, uint64_t delta, uint64_t *
 
 /* Adds the names of the functions that @path has, each ended by NUL. */
 int elfsym_functions(const char *path, struct strbuf *names, struct trace_error *error);
+
+/*
+ * Shows each function of @path with its size and its offset in the file. @name is not ended by
+ * NUL, and is borrowed; false ends it. 0, or -1 as for elfsym_find().
+ */
+typedef bool (*elfsym_visit)(void *context, const char *name, size_t length, uint64_t offset,
+			     uint64_t size);
+int elfsym_each(const char *path, elfsym_visit visit, void *context, struct trace_error *error);
 
 #endif

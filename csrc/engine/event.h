@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct event_stacks;
+
 /*
  * One record of the ring buffer. @data points into a page and is borrowed:
  * whoever keeps a record copies it.
@@ -17,6 +19,7 @@ struct event {
 	uint16_t lane;	/* where the CPU stands in the stream's list: stream_cpu() */
 	bool late;	/* older than one that was handed out before it */
 	uint32_t scale; /* it stands for so many, see sample.h; 0: for itself */
+	const struct event_stacks *stacks; /* NULL: nobody asked for them; see stackjoin.h */
 };
 
 #endif

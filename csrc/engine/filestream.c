@@ -467,6 +467,23 @@ static unsigned int file_cpu(const struct stream *base, unsigned int index)
 	return to_const_file(base)->lanes[index].cpu->cpu;
 }
 
+static struct merge *file_merge(const struct stream *base)
+{
+	return to_const_file(base)->merge;
+}
+
+static enum stream_more file_more(struct stream *base, unsigned int index)
+{
+	return merge_ask(to_file(base)->merge, index) ? MORE_NOW : MORE_NEVER;
+}
+
+static bool file_may_skip(const struct stream *base, unsigned int index)
+{
+	const struct datafile_stats *stats = &to_const_file(base)->lanes[index].cpu->stats;
+
+	return stats->dropped || stats->commit_overrun;
+}
+
 static uint64_t file_late(const struct stream *base)
 {
 	return merge_late(to_const_file(base)->merge);
@@ -479,6 +496,9 @@ static const struct stream_ops file_ops = {
 	.unwatch = file_unwatch,
 	.fill = file_fill,
 	.next = file_next,
+	.merge = file_merge,
+	.more = file_more,
+	.may_skip = file_may_skip,
 	.is_behind = file_is_behind,
 	.kick = file_kick,
 	.set_tick = file_set_tick,

@@ -16,6 +16,7 @@
 #include "ksym.h"
 #include "printk.h"
 #include "printtree.h"
+#include "stacknames.h"
 
 #define NSEC_PER_SEC 1000000000L
 
@@ -34,6 +35,7 @@ struct catalog {
 	struct ksym_table *ksyms;
 	struct printk_table *printks;
 	struct enum_table *enums;
+	struct stack_names *stack_names;
 	unsigned int hz;
 	unsigned int major, minor; /* of the kernel's release; 0.0 when nobody has said */
 	bool is_live;
@@ -66,7 +68,9 @@ struct catalog *catalog_create(bool big_endian, unsigned int long_size)
 	catalog->ksyms = ksym_create();
 	catalog->printks = printk_create();
 	catalog->enums = enum_create();
-	if (!catalog->comms || !catalog->ksyms || !catalog->printks || !catalog->enums) {
+	catalog->stack_names = stack_names_create();
+	if (!catalog->comms || !catalog->ksyms || !catalog->printks || !catalog->enums ||
+	    !catalog->stack_names) {
 		catalog_free(catalog);
 		return NULL;
 	}
@@ -104,6 +108,7 @@ void catalog_free(struct catalog *catalog)
 	ksym_free(catalog->ksyms);
 	printk_free(catalog->printks);
 	enum_free(catalog->enums);
+	stack_names_free(catalog->stack_names);
 	free(catalog);
 }
 
@@ -127,6 +132,11 @@ struct enum_table *catalog_enums(struct catalog *catalog)
 	return catalog->enums;
 }
 
+struct stack_names *catalog_stack_names(struct catalog *catalog)
+{
+	return catalog->stack_names;
+}
+
 int catalog_set_live(struct catalog *catalog, const char *tracing_dir, struct trace_error *error)
 {
 	struct timespec tick;
@@ -137,6 +147,7 @@ int catalog_set_live(struct catalog *catalog, const char *tracing_dir, struct tr
 		return error_set(error, ENOMEM, "out of memory");
 	ksym_set_live(catalog->ksyms);
 	enum_set_live(catalog->enums);
+	stack_names_set_live(catalog->stack_names);
 	catalog->is_live = true;
 	/* The coarse clocks advance once a tick, and say so. */
 	if (!clock_getres(CLOCK_MONOTONIC_COARSE, &tick) && tick.tv_nsec)

@@ -113,8 +113,9 @@ struct comm_table *catalog_comms(struct catalog *catalog);
 struct ksym_table *catalog_ksyms(struct catalog *catalog);
 struct printk_table *catalog_printks(struct catalog *catalog);
 struct enum_table *catalog_enums(struct catalog *catalog);
+struct stack_names *catalog_stack_names(struct catalog *catalog);
 
-/* The records come from the kernel that runs here: all four tables ask it. */
+/* The records come from the kernel that runs here: all five tables ask it. */
 int catalog_set_live(struct catalog *catalog, const char *tracing_dir, struct trace_error *error);
 
 /*

@@ -367,6 +367,60 @@ enum item_kind merge_next(struct merge *merge, uint64_t watermark, struct item *
 	return ITEM_EVENT;
 }
 
+enum peek_result merge_peek(const struct merge *merge, unsigned int index, struct merge_peek *peek,
+			    struct page_record *record)
+{
+	const struct lane *lane = &merge->lanes[index];
+
+	if (!peek->buffer) {
+		if (lane->lost)
+			return PEEK_GAP;
+		if (!lane->first)
+			return PEEK_END;
+		peek->buffer = lane->first;
+		peek->walk = lane->walk;
+		*record = lane->record;
+		return PEEK_RECORD;
+	}
+	while (!page_walk_next(&peek->walk, record)) {
+		if (peek->walk.damage)
+			return PEEK_GAP;
+		if (!peek->buffer->next)
+			return PEEK_END;
+		peek->buffer = peek->buffer->next;
+		peek->turned = true;
+		page_walk_start(&peek->walk, &merge->layout, peek->buffer->bytes,
+				peek->buffer->length);
+		if (peek->walk.lost)
+			return PEEK_GAP;
+	}
+	return PEEK_RECORD;
+}
+
+bool merge_is_in_first(const struct merge *merge, unsigned int index, const uint8_t *data)
+{
+	const struct page_buffer *first = merge->lanes[index].first;
+
+	return first && (uintptr_t)data - (uintptr_t)first->bytes < merge->layout.size;
+}
+
+bool merge_ask(struct merge *merge, unsigned int index)
+{
+	struct lane *lane = &merge->lanes[index];
+	struct page_buffer *buffer;
+
+	if (!merge->source)
+		return false;
+	if (!lane->first) {
+		merge_feed(merge);
+		return lane->first != NULL;
+	}
+	buffer = merge->source(merge->source_context, index);
+	if (buffer)
+		merge_push(merge, index, buffer);
+	return buffer != NULL;
+}
+
 bool merge_is_empty(const struct merge *merge)
 {
 	return merge->heap_size == 0 && !lane_with_trailing_loss(merge);

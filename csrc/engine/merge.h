@@ -102,6 +102,35 @@ uint64_t merge_newest_start(const struct merge *merge, unsigned int lane);
  */
 enum item_kind merge_next(struct merge *merge, uint64_t watermark, struct item *item);
 
+/*
+ * A look at the records of a lane that come behind the one that was handed out last, without
+ * taking them; good until anything is pushed, got or taken. @turned: the one that was given last
+ * is in another sub-buffer than the one that the look began in.
+ */
+struct merge_peek {
+	const struct page_buffer *buffer; /* NULL: nothing was looked at yet */
+	struct page_walk walk;
+	bool turned;
+};
+
+enum peek_result {
+	PEEK_RECORD,
+	PEEK_GAP, /* something is lost here */
+	PEEK_END, /* nothing more has been pushed */
+};
+
+enum peek_result merge_peek(const struct merge *merge, unsigned int lane, struct merge_peek *peek,
+			    struct page_record *record);
+
+/* Is @data in the sub-buffer that the lane's next record is in? */
+bool merge_is_in_first(const struct merge *merge, unsigned int lane, const uint8_t *data);
+
+/*
+ * Asks the source for one more sub-buffer of a lane; false when there is none, or no source. The
+ * bytes of the record that was handed out last are gone then.
+ */
+bool merge_ask(struct merge *merge, unsigned int lane);
+
 /* True when there is a record, or a loss before one, that is not newer than @watermark. */
 bool merge_is_ready(const struct merge *merge, uint64_t watermark);
 

@@ -584,6 +584,23 @@ static enum item_kind live_next(struct stream *base, struct item *item)
 	}
 }
 
+static struct merge *live_merge(const struct stream *base)
+{
+	return ((const struct live_stream *)base)->merge;
+}
+
+static enum stream_more live_more(struct stream *base, unsigned int index)
+{
+	(void)index;
+	return ((const struct live_stream *)base)->drained ? MORE_NEVER : MORE_LATER;
+}
+
+static bool live_may_skip(const struct stream *base, unsigned int index)
+{
+	(void)index;
+	return !((const struct live_stream *)base)->options.overwrite;
+}
+
 static uint64_t live_late(const struct stream *base)
 {
 	const struct live_stream *stream = (const struct live_stream *)base;
@@ -622,6 +639,9 @@ static const struct stream_ops live_ops = {
 	.unwatch = live_unwatch,
 	.fill = live_fill,
 	.next = live_next,
+	.merge = live_merge,
+	.more = live_more,
+	.may_skip = live_may_skip,
 	.is_behind = live_is_behind,
 	.kick = live_kick,
 	.set_tick = live_set_tick,

@@ -73,6 +73,13 @@ struct stream_sink {
 	void *arg;
 };
 
+/* Can more records of a CPU be had than those that are in the merge? */
+enum stream_more {
+	MORE_NOW,   /* they are there now, and the bytes of the last item are gone */
+	MORE_LATER, /* stream_fill() may bring some */
+	MORE_NEVER,
+};
+
 /* What a source does; each is described at the function below that calls it. */
 struct stream_ops {
 	void (*close)(struct stream *stream);
@@ -86,6 +93,9 @@ struct stream_ops {
 	int (*unwatch)(struct stream *stream, int fd);
 	int (*fill)(struct stream *stream, struct trace_error *error);
 	enum item_kind (*next)(struct stream *stream, struct item *item);
+	struct merge *(*merge)(const struct stream *stream);
+	enum stream_more (*more)(struct stream *stream, unsigned int index);
+	bool (*may_skip)(const struct stream *stream, unsigned int index);
 	bool (*is_behind)(const struct stream *stream);
 	void (*kick)(struct stream *stream);
 	void (*set_tick)(struct stream *stream, uint64_t mono_ns);
@@ -175,6 +185,25 @@ static inline int stream_fill(struct stream *stream, struct trace_error *error)
 static inline enum item_kind stream_next(struct stream *stream, struct item *item)
 {
 	return stream->ops->next(stream, item);
+}
+
+/*
+ * For who looks at records before they are handed out: where they are, by the CPU's place in
+ * the list, and whether the CPU's buffer may have left some out without a mark.
+ */
+static inline struct merge *stream_merge(const struct stream *stream)
+{
+	return stream->ops->merge(stream);
+}
+
+static inline enum stream_more stream_more(struct stream *stream, unsigned int index)
+{
+	return stream->ops->more(stream, index);
+}
+
+static inline bool stream_may_skip(const struct stream *stream, unsigned int index)
+{
+	return stream->ops->may_skip(stream, index);
 }
 
 static inline bool stream_is_behind(const struct stream *stream)

@@ -1,6 +1,7 @@
 --- Pairs of events by key: what session:pair is given, made into the matching that is done in C.
 local core = require "tracefs.core"
 local samples = require "tracefs.sample"
+local stacks = require "tracefs.stacks"
 
 local pair = { methods = {} }
 
@@ -17,7 +18,8 @@ local KNOWN <const> = {
   again = true, name = "string",
 }
 local EVENT_KNOWN <const> = {
-  event = true, filter = true, sample = true, key = true, next_key = true,
+  event = true, filter = true, sample = true, key = true, next_key = true, stack = true,
+  user_stack = true,
 }
 local ROLES <const> = { "cancel", "stop", "through", "start" }
 
@@ -105,7 +107,13 @@ local function check_event(spec, role)
       type(spec.filter))
   elseif type(spec.filter) == "string" and spec.filter:find("\0", 1, true) then
     fail("%s: bad filter: it has a zero byte", role)
-  elseif spec.next_key ~= nil and role ~= "through" then
+  end
+  for _, name in ipairs { "stack", "user_stack" } do
+    if spec[name] ~= nil and type(spec[name]) ~= "boolean" then
+      fail("%s: %s: true or false, not %s", role, name, type(spec[name]))
+    end
+  end
+  if spec.next_key ~= nil and role ~= "through" then
     fail("%s: next_key is for the events of through", role)
   end
 end
@@ -124,6 +132,7 @@ local function event_of(value, role, options, stage)
   return {
     role = role, pattern = spec.event, filter = spec.filter, stage = stage,
     sample = spec.sample ~= nil and samples.parse(spec.sample) or nil,
+    stacks = { stack = spec.stack, user_stack = spec.user_stack },
     key = key_of(key, "key"),
     next_key = spec.next_key ~= nil and names_of(spec.next_key, "next_key", MAX_PARTS) or nil,
   }
@@ -246,7 +255,8 @@ local function add_side(made, event, found, carry)
       names[i] = field.name
     end
     result = result .. "; it has: " .. table.concat(names, ", ") .. ", common_timestamp, "
-      .. "common_cpu, common_comm, common_event, common_late, common_scale"
+      .. "common_cpu, common_comm, common_event, common_late, common_scale, common_stack, "
+      .. "common_user_stack"
   end
   error(result, 0)
 end
@@ -278,7 +288,10 @@ function pair.new(options, find)
   local sides = {}
   for _, event in ipairs(events) do
     for _, found in ipairs(find(event.pattern, event.filter)) do
-      local side = { filter = event.filter, sample = event.sample }
+      local side = {
+        filter = event.filter, sample = event.sample,
+        wanted = stacks.wanted(event.stacks, event.role == "start" and carry or {}),
+      }
       for name, value in pairs(found) do
         side[name] = value
       end
@@ -295,7 +308,8 @@ local function enable_all(session, sides)
   for _, side in ipairs(sides) do
     local entry = { system = side.system, name = side.name }
     local is_new = not session._labels[side.system .. ":" .. side.name]
-    local ok, result = pcall(session._enable_all, session, { entry }, side.filter, side.sample)
+    local ok, result = pcall(session._enable_all, session, { entry }, side.filter, side.sample,
+      side.wanted)
     if not ok then
       for _, done in ipairs(fresh) do
         session:_disable(done.system, done.name)
@@ -356,6 +370,8 @@ end
 ---@field filter? string|table the kernel's filter, or a table of conditions
 ---@field sample? string one in so many, as for on(); "1/64 of FIELD" on both sides fits together
 ---@field key? string|string[]|fun(ev: tracefs.record): ... instead of the pair's `key`
+---@field stack? boolean its records come with the kernel's stack, as for on()
+---@field user_stack? boolean
 ---@field next_key? string|string[] for `through`: the key under which later events come
 
 ---@class tracefs.pair_options

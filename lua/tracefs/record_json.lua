@@ -19,6 +19,8 @@ local COMMON <const> = {
   "common_pid",
 }
 
+local STACKS <const> = { "common_stack", "common_user_stack" }
+
 local function unsigned_array(list)
   local parts = {}
   for i, number in ipairs(list) do
@@ -104,6 +106,12 @@ function record_json.record(record)
   end
   if record.common_scale then
     parts[#parts + 1] = (',"common_scale":%d'):format(record.common_scale)
+  end
+  for _, name in ipairs(STACKS) do
+    local stack = record[name]
+    if stack ~= nil then
+      parts[#parts + 1] = (',"%s":%s'):format(name, json.encode(stack))
+    end
   end
   parts[#parts + 1] = ',"fields":{'
   for i, field in ipairs(layout(record)) do

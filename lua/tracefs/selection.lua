@@ -5,6 +5,7 @@ local filters = require "tracefs.filter"
 local probes = require "tracefs.probes"
 local raising = require "tracefs.raising"
 local samples = require "tracefs.sample"
+local stacks = require "tracefs.stacks"
 local must = raising.must
 
 ---@class tracefs.session
@@ -177,6 +178,7 @@ function selection:_disable(system, name)
     instance:clear_filter(system, name)
     self._filters[label] = nil
   end
+  stacks.leave(self, system, name)
   self._labels[label] = nil
   self._samples[label] = nil
 end
@@ -197,12 +199,22 @@ function selection:_sample_counts()
 end
 
 --- Turns all events on, or none when the kernel refuses one. Returns their ids.
-function selection:_enable_all(found, filter, sample)
+---@param found tracefs.events.entry[]
+---@param filter? string|table
+---@param sample? tracefs.sample
+---@param wanted? tracefs.stacks.wanted which stacks they come with
+function selection:_enable_all(found, filter, sample, wanted)
   local ids, new = {}, {}
   for i, event in ipairs(found) do
     local label = event.system .. ":" .. event.name
     new[i] = not self._labels[label]
-    local ok, result = pcall(self._enable, self, event.system, event.name, filter, sample)
+    local ok, result = pcall(function()
+      local id = self:_enable(event.system, event.name, filter, sample)
+      if wanted then
+        stacks.join(self, event, id, wanted)
+      end
+      return id
+    end)
     if not ok then
       for k = i, 1, -1 do
         if new[k] then
@@ -281,7 +293,7 @@ local function check_fields(event, fields)
       end
       error(
         ("%s has no field '%s'; it has: %s, common_timestamp, common_cpu, common_comm, "
-          .. "common_event, common_late, common_scale"):format(
+          .. "common_event, common_late, common_scale, common_stack, common_user_stack"):format(
           event:label(),
           tostring(field),
           table.concat(names, ", ")
@@ -293,6 +305,8 @@ local function check_fields(event, fields)
 end
 
 local common_fields = {
+  common_stack = true,
+  common_user_stack = true,
   common_timestamp = true,
   common_cpu = true,
   common_comm = true,
@@ -307,7 +321,7 @@ local probe_option_names = { args = true, name = true, maxactive = true }
 
 --- Splits the middle argument of `on` into field names, a filter, and what probes have.
 local function parse_choice(choice)
-  local fields, filter, count, probe_options, sample = {}, nil, 0, {}, nil
+  local fields, filter, count, probe_options, sample, stack_options = {}, nil, 0, {}, nil, {}
   for key, value in pairs(choice) do
     if key == "filter" then
       if type(value) ~= "string" and type(value) ~= "table" then
@@ -319,6 +333,11 @@ local function parse_choice(choice)
       filter = value
     elseif key == "sample" then
       sample = samples.parse(value)
+    elseif key == "stack" or key == "user_stack" then
+      if type(value) ~= "boolean" then
+        error(("%s: true or false, not %s"):format(key, type(value)), 0)
+      end
+      stack_options[key] = value
     elseif math.type(key) == "integer" then
       if type(value) ~= "string" then
         error("field names are strings, not " .. type(value), 0)
@@ -328,8 +347,8 @@ local function parse_choice(choice)
     elseif probe_option_names[key] then
       probe_options[key] = value
     else
-      error(("unknown option '%s' of an event; there are: filter, sample; and for probes: args, "
-        .. "name, maxactive"):format(tostring(key)), 0)
+      error(("unknown option '%s' of an event; there are: filter, sample, stack, user_stack; and "
+        .. "for probes: args, name, maxactive"):format(tostring(key)), 0)
     end
   end
   if count > MAX_FIELDS then
@@ -340,7 +359,7 @@ local function parse_choice(choice)
       error(("the field names must be a list: number %d of %d is missing"):format(i, count), 0)
     end
   end
-  return fields, filter, probe_options, sample
+  return fields, filter, probe_options, sample, stacks.wanted(stack_options, fields)
 end
 
 --- The checks that must pass before anything is changed.
@@ -366,11 +385,11 @@ local function check_self(self, name)
 end
 
 --- The events that a pattern means, turned on. A probe that was made for nothing is removed.
-local function turn_on(self, pattern, fields, filter, probe_options, sample)
+local function turn_on(self, pattern, fields, filter, probe_options, sample, wanted)
   local found, undo = self:_match(pattern, probe_options)
   local ok, result = pcall(function()
     self:_check_all(found, fields)
-    return self:_enable_all(found, filter, sample)
+    return self:_enable_all(found, filter, sample, wanted)
   end)
   if not ok then
     if undo then
@@ -393,8 +412,8 @@ local function on(self, pattern, choice, handler)
     error("on(event, fields, handler): the fields must be a table of names, not "
       .. type(choice), 0)
   end
-  local fields, filter, probe_options, sample = parse_choice(choice)
-  local found, ids = turn_on(self, pattern, fields, filter, probe_options, sample)
+  local fields, filter, probe_options, sample, wanted = parse_choice(choice)
+  local found, ids = turn_on(self, pattern, fields, filter, probe_options, sample, wanted)
   for i, event in ipairs(found) do
     if #fields > 0 then
       self._stream:handle(ids[i], handler, self:_describe(event.system, event.name), fields)
@@ -417,8 +436,12 @@ end
 --- `on("kprobe:do_sys_openat2", { args = { name = "+0($arg2):ustring" } }, handler)` makes a
 --- probe, which goes with the session. There are kprobe, kretprobe, fprobe, fexit (FUNCTION),
 --- uprobe, uretprobe (PATH:FUNCTION, PATH:0xOFFSET), tprobe (TRACEPOINT), eprobe (SYSTEM:EVENT).
+---
+--- With `stack = true`, or the field common_stack, its records come with the kernel's stack at that
+--- moment; with `user_stack = true`, or common_user_stack, with the program's.
 ---@param pattern string "system:name", with * ? [..] on either side, or a name alone; or a probe
----@param choice? table field names, filter, and sample; of a probe also args, name, maxactive
+---@param choice? table field names, filter, sample, stack, user_stack; of a probe also args,
+--- name, maxactive
 ---@param handler function
 ---@return integer count of events that the pattern meant
 function selection:on(pattern, choice, handler)
@@ -431,18 +454,18 @@ local function enable(self, pattern, options)
   if options ~= nil and type(options) ~= "table" then
     error("enable(event, options): the options must be a table, not " .. type(options), 0)
   end
-  local fields, filter, probe_options, sample = parse_choice(options or {})
+  local fields, filter, probe_options, sample, wanted = parse_choice(options or {})
   if #fields > 0 then
     error("enable(event, options): field names belong to on()", 0)
   end
-  local found = turn_on(self, pattern, fields, filter, probe_options, sample)
+  local found = turn_on(self, pattern, fields, filter, probe_options, sample, wanted)
   return #found
 end
 
 --- Turns events on without a handler, for the loop `for ev in session:events()`.
 ---@param pattern string as for on()
----@param options? { filter?: string|table, sample?: string, args?: string|table, name?: string,
---- maxactive?: integer }
+---@param options? { filter?: string|table, sample?: string, stack?: boolean, user_stack?: boolean,
+--- args?: string|table, name?: string, maxactive?: integer }
 ---@return integer count of events that the pattern meant
 function selection:enable(pattern, options)
   local count = raising.at_caller(2, enable, self, pattern, options)

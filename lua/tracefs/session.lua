@@ -43,6 +43,7 @@ local function blank(options, fields)
     _probes = {},
     _probe_groups = {},
     _shown_systems = {},
+    _stack_triggers = {},
     _ticks = {},
     _start_handlers = {},
     _end_handlers = {},

@@ -24,6 +24,11 @@ local core = {}
 ---@field common_event string "system:name"
 ---@field common_late? true for a record that is older than one handed out before it
 ---@field common_scale? integer of an event with `sample`: the record stands for so many
+---@field common_stack? string|false functions of the kernel, the outermost first, with ";" between
+--- them, when the event was asked for with `stack = true`; false when the record has none: lost, or
+--- not written by the kernel
+---@field common_user_stack? string|false the same of the program, with `user_stack = true`; "" for
+--- a thread of the kernel
 ---@field [string] integer|string|integer[]|nil
 
 --- The event's text, or one field's, as the kernel prints it.

@@ -119,6 +119,13 @@ function stream:handle(id, handler, event, fields) end
 ---@return fun(): tracefs.record?
 function stream:iterator() end
 
+--- Says which stacks the records of an event come with, besides those that were asked for before.
+--- stacks() comes first.
+---@param id integer
+---@param kernel boolean
+---@param user boolean
+function stream:join(id, kernel, user) end
+
 --- Has records of an event handed out also when they are the tracer's own.
 ---@param id integer at most 8 of them
 function stream:keep(id) end
@@ -189,6 +196,12 @@ function stream:set_range(from, to) end
 --- Asks for one tick at a time.
 ---@param ns integer CLOCK_MONOTONIC, of a file its own time; 0: none
 function stream:set_tick(ns) end
+
+--- Has the records of stacks become a part of those that they belong to; they are not handed out by
+--- themselves any more. Once.
+---@param kernel_stack? tracefs.event what ftrace:kernel_stack looks like
+---@param user_stack? tracefs.event what ftrace:user_stack looks like
+function stream:stacks(kernel_stack, user_stack) end
 
 --- Calls the handlers of up to max records.
 ---@param max? integer default 10000

@@ -52,8 +52,25 @@ local function words(value)
   return table.concat(parts, " ")
 end
 
+-- As the kernel's trace file has it: the innermost function first.
+local function stack_lines(head, stack)
+  local lines = {}
+  for name in stack:gmatch("[^;]+") do
+    table.insert(lines, 1, " => " .. name .. "\n")
+  end
+  return head .. "\n" .. table.concat(lines)
+end
+
 function Text:record(record)
-  self.write(tostring(record) .. "\n")
+  local line = tostring(record) .. "\n"
+  local stack, user_stack = record.common_stack, record.common_user_stack
+  if stack then
+    line = line .. stack_lines("<stack trace>", stack)
+  end
+  if user_stack then
+    line = line .. stack_lines("<user stack trace>", user_stack)
+  end
+  self.write(line)
 end
 
 --- Fields of a record that were asked for by their names; `signs` says which are unsigned.

@@ -64,7 +64,7 @@ describe("session:on", function()
     assert.matches("number 1 of 1 is missing", refused("on", event, { [2] = "prev_pid" }, nothing))
     assert.matches("filter: a string .* is needed, not number",
       refused("on", event, { filter = 5 }, nothing))
-    assert.matches("unknown option 'flter' of an event; there are: filter, sample",
+    assert.matches("unknown option 'flter' of an event; there are: filter, sample, stack,",
       refused("on", event, { flter = "" }, nothing))
     local many = {}
     for i = 1, 65 do
@@ -76,7 +76,7 @@ describe("session:on", function()
   it("names the event's fields when one is not there", function()
     local message = refused("on", "sched:sched_switch", { "prev_pid", "nosuch" }, nothing)
     assert.matches("^sched:sched_switch has no field 'nosuch'; it has: common_type, ", message)
-    assert.matches(", prev_comm, .*, common_late, common_scale$", message)
+    assert.matches(", prev_comm, .*, common_scale, common_stack, common_user_stack$", message)
     assert.matches("^raw_syscalls:sys_exit has no field 'args'",
       refused("on", "raw_syscalls:*", { "args" }, nothing))
   end)
