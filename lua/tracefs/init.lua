@@ -187,6 +187,15 @@ function tracefs.ksym(address)
   return symbols:symbol(address)
 end
 
+--- Counts by stack, for stacks as in ev.common_stack: folded text, flame graphs.
+---@param options? { max?: integer } different stacks that are kept apart; default 100000
+---@return tracefs.folded
+function tracefs.folded(options)
+  -- no tail call: errors name the place two frames up
+  local counts = require("tracefs.folded").new(options)
+  return counts
+end
+
 --- One field of a record as the kernel would print it (symbols, flags), or without a field
 --- what stands behind "name: " in the kernel's trace file.
 ---@param record tracefs.record

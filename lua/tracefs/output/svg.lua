@@ -1,11 +1,11 @@
 --- Output as a picture: of every pair how its times are spread, and how over time (a heat map); of
 --- aggregates their histograms. One SVG file that needs nothing else.
 local aggregate = require "tracefs.aggregate"
-local escape = require "tracefs.escape"
 local heatmap = require "tracefs.output.heatmap"
 local rows = require "tracefs.output.rows"
 local text = require "tracefs.output.text"
 local units = require "tracefs.units"
+local xml = require "tracefs.xml"
 
 local svg = {}
 
@@ -30,24 +30,6 @@ text { font: 12px system-ui, sans-serif; fill: #222 }
 .warning { fill: #b3261e }
 </style>]]
 
-local ENTITIES <const> = {
-  ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;",
-}
-
--- Any bytes as text of XML, which has no control characters.
-local function xml(value)
-  value = escape.line(value):gsub("\xEF\xBF[\xBE\xBF]", function(bytes)
-    return ("\\xEF\\xBF\\x%02X"):format(bytes:byte(3))
-  end)
-  return (value:gsub("[&<>\"']", ENTITIES))
-end
-
-local function cut(value, longest)
-  value = escape.line(value)
-  local length = utf8.len(value)
-  return length > longest and value:sub(1, utf8.offset(value, longest) - 1) .. "…" or value
-end
-
 local Picture = text.derive()
 Picture.wants_matches = true
 
@@ -60,16 +42,16 @@ end
 
 function Canvas:label(x, y, class, value, anchor)
   self:put('<text x="%d" y="%d" class="%s"%s>%s</text>', x, y, class,
-    anchor and (' text-anchor="%s"'):format(anchor) or "", xml(value))
+    anchor and (' text-anchor="%s"'):format(anchor) or "", xml.text(value))
 end
 
 -- A headline with what is below it in one line.
 function Canvas:head(title, detail)
   self.y = self.y + 34
   self:put('<text x="20" y="%d" class="title">%s<title>%s</title></text>', self.y,
-    xml(cut(title, LONGEST)), xml(title))
+    xml.text(xml.cut(title, LONGEST)), xml.text(title))
   self.y = self.y + 18
-  self:label(20, self.y, "muted", cut(detail, 2 * LONGEST))
+  self:label(20, self.y, "muted", xml.cut(detail, 2 * LONGEST))
   self.y = self.y + 12
 end
 
@@ -82,9 +64,10 @@ function Canvas:bars(list)
   for _, bar in ipairs(list) do
     local width = greatest > 0 and math.max(0, bar.value) / greatest * (RIGHT - LEFT - 70) or 0
     self:put('<g><title>%s: %s</title><rect x="%d" y="%d" width="%.1f" height="%d" class="bar"/>',
-      xml(bar.label), xml(bar.shown), LEFT, self.y, bar.value > 0 and math.max(width, 0.5) or 0,
+      xml.text(bar.label), xml.text(bar.shown), LEFT, self.y,
+      bar.value > 0 and math.max(width, 0.5) or 0,
       BAR_HEIGHT - 3)
-    self:label(LEFT - 8, self.y + 10, "number", cut(bar.label, 22), "end")
+    self:label(LEFT - 8, self.y + 10, "number", xml.cut(bar.label, 22), "end")
     self:label(LEFT + math.floor(width) + 6, self.y + 10, "muted number", bar.shown)
     self:put "</g>"
     self.y = self.y + BAR_HEIGHT
@@ -350,7 +333,7 @@ function Picture:draw_foot(canvas)
     canvas.y = canvas.y + 18
   end
   if self.failure then
-    canvas:label(20, canvas.y, "warning", cut("the run ended with an error: " .. self.failure,
+    canvas:label(20, canvas.y, "warning", xml.cut("the run ended with an error: " .. self.failure,
       2 * LONGEST))
     canvas.y = canvas.y + 18
   end
