@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -464,20 +465,32 @@ static void load_threads(unsigned int pairs, uint64_t rounds)
 
 /* --- naps --------------------------------------------------------------------- */
 
+/* How often this thread has given its CPU away because it had to wait, by the kernel's count. */
+static long waits(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
 static void load_naps(uint64_t count)
 {
+	long waited;
 	uint64_t i;
 
 	name_thread("naps");
+	waited = waits();
 	for (i = 0; i < count; i++) {
 		struct timespec left = { .tv_nsec = 1000000 };
 
 		while (nanosleep(&left, &left) && errno == EINTR)
 			;
 	}
+	waited = waits() - waited;
 	/* What the end of the process waits for is no nap. */
 	prctl(PR_SET_NAME, "load");
-	printf("naps=%llu\n", (unsigned long long)count);
+	printf("naps=%llu waits=%ld\n", (unsigned long long)count, waited);
 }
 
 /* --- sockets ----------------------------------------------------------------- */

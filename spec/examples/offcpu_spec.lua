@@ -1,0 +1,171 @@
+local helper = require "spec.support.helper"
+local loads = require "spec.support.loads"
+local tracefs = require "tracefs"
+local units = require "tracefs.units"
+
+local OFFCPU = "examples/offcpu.lua"
+local LOAD = ("%s --name %s"):format(helper.quote(helper.program("support/load")), loads.NAME)
+local NAPS = loads.NAME .. "-naps"
+
+local function run(words)
+  words.timeout = 60
+  local status, out, err = helper.run(words)
+  assert.equal(0, status, err)
+  return out, err
+end
+
+local function lines_of(out)
+  for line in out:gmatch("[^\n]+") do
+    assert.is_true(#line < 80, "80 columns or more: " .. line)
+  end
+  return out
+end
+
+local function objects(out)
+  local json = require "dkjson"
+  local found = { task = {}, stack = {}, offcpu = {} }
+  for line in out:gmatch("[^\n]+") do
+    local object = assert(json.decode(line))
+    if found[object.type] then
+      table.insert(found[object.type], object)
+    end
+  end
+  return found, found.offcpu[1]
+end
+
+local function sum(list, name)
+  local total = 0
+  for _, object in ipairs(list) do
+    total = total + object[name]
+  end
+  return total
+end
+
+-- "stack NS" lines as a list, and their sum.
+local function parse_folded(out)
+  local list, total = {}, 0
+  for line in out:gmatch("[^\n]+") do
+    local stack, ns = line:match("^(.+) (%d+)$")
+    list[#list + 1] = { stack = stack, ns = math.tointeger(ns) }
+    total = total + ns
+  end
+  return list, total
+end
+
+describe("examples/offcpu.lua", function()
+  if not tracefs.features().trigger_stacktrace then
+    pending "the kernel has no trigger stacktrace"
+    return
+  end
+
+  -- The kernel counts how often a thread gives its CPU away because it has to wait; a nap whose
+  -- timer is faster than the thread is none.
+  it("sees each wait of 23 naps, by the kernel's own count", function()
+    local out, err
+    loads.on_busy_cpus(function()
+      out, err = run { "-f", "json", "-c", LOAD .. " naps 23 >&2", OFFCPU, "--comm", NAPS }
+    end)
+    local waits = math.tointeger(err:match("naps=23 waits=(%d+)"))
+    assert.is_true(waits > 0)
+    local found, sums = objects(out)
+    assert.equal(waits, sums.intervals)
+    assert.equal(0, sums.unseen + sums.voided)
+    assert.equal(1, #found.task)
+    assert.equal(NAPS, found.task[1].comm)
+    assert.equal(waits, found.task[1].intervals)
+    assert.equal(sums.total_ns, found.task[1].total_ns)
+    assert.equal(sums.total_ns, sum(found.stack, "total_ns"))
+    assert.equal(1, found.stack[1].stack:find(NAPS .. ";", 1, true), out)
+    assert.truthy(found.stack[1].stack:find("nanosleep.*schedule"), out)
+    assert.is_true(found.task[1].max_ns >= 1000000)
+  end)
+
+  describe("on a recording", function()
+    local path, waits, seen
+
+    -- What another way of counting makes of the same records.
+    local function record()
+      local off = {}
+      seen = { blocked = { n = 0, ns = 0 }, runnable = { n = 0, ns = 0 } }
+      path = helper.tmpdir() .. "/offcpu.dat"
+      local session <close> = tracefs.session {}
+      session:record(path)
+      session:on("sched:sched_switch", {
+        "prev_comm", "prev_pid", "prev_state", "next_pid", "common_timestamp",
+        filter = ('prev_comm == "%s" || next_comm == "%s"'):format(NAPS, NAPS), stack = true,
+      }, function(comm, prev, state, next, now)
+        local start = off[next]
+        off[next] = nil
+        if start then
+          local sums = seen[start.waits and "blocked" or "runnable"]
+          sums.n, sums.ns = sums.n + 1, sums.ns + now - start.at
+        end
+        if comm == NAPS then
+          off[prev] = { at = now, waits = state ~= 0 and state < 0x100 }
+        end
+      end)
+      local load
+      loads.on_busy_cpus(function()
+        load = loads.run_session(session, { "--name", loads.NAME, "naps", 23 })
+      end)
+      waits = load.waits
+    end
+
+    it("gives the same numbers in each of its outputs", function()
+      record()
+      assert.equal(waits, seen.blocked.n)
+      for _, state in ipairs { "blocked", "runnable" } do
+        local _, sums = objects(run { "-i", path, "-f", "json", OFFCPU, "--comm", NAPS,
+          "--state", state })
+        assert.equal(seen[state].n, sums.intervals)
+        assert.equal(seen[state].ns, sums.total_ns)
+      end
+      local flame = helper.tmpdir() .. "/offcpu.svg"
+      local list, total = parse_folded(run { "-i", path, OFFCPU, "--comm", NAPS, "--folded",
+        "--flame", flame })
+      assert.equal(seen.blocked.ns, total)
+      for _, entry in ipairs(list) do
+        assert.equal(1, entry.stack:find(NAPS .. ";", 1, true), entry.stack)
+        assert.truthy(entry.stack:find("schedule", 1, true), entry.stack)
+      end
+      local svg = helper.read_file(flame)
+      assert.truthy(svg:find(("<title>all: %s, 100.00 %%</title>"):format(
+        units.format(total, "ns")), 1, true))
+      assert.truthy(svg:find("<title>" .. NAPS .. ": ", 1, true))
+      assert.matches("</svg>\n$", svg)
+
+      local out = lines_of(run { "-i", path, OFFCPU, "--comm", NAPS })
+      assert.truthy(out:find(("\n%d intervals, %s; 0 unseen, 0 voided, "):format(waits,
+        units.format(total, "ns")), 1, true), out)
+      assert.truthy(out:find("\n   schedule\n", 1, true), out)
+
+      out = run { "-i", path, OFFCPU, "--comm", NAPS, "--min", "1000000000" }
+      assert.matches("^no interval\n\n0 intervals, 0ns;", out)
+    end)
+  end)
+
+  it("is told one task by its pid", function()
+    -- it outlives the run, however long that takes to start
+    local sleeper = helper.start { "sh", "-c", "for i in $(seq 2000); do sleep 0.05; done" }
+    local out = run { "-d", "1", "-f", "json", OFFCPU, "--pid", tostring(sleeper.pid) }
+    sleeper:kill "KILL"
+    sleeper:wait()
+    local found, sums = objects(out)
+    assert.equal(1, #found.task, out)
+    assert.equal(sleeper.pid, found.task[1].pid)
+    assert.equal(sums.intervals, found.task[1].intervals)
+    assert.truthy(found.stack[1].stack:find("wait", 1, true), out)
+  end)
+
+  it("refuses options that make no sense", function()
+    for _, words in ipairs {
+      { OFFCPU, "--state", "asleep" }, { OFFCPU, "--top", "0" }, { OFFCPU, "--pid", "x" },
+      { OFFCPU, "--min", "-1" }, { OFFCPU, "--comm", "a[" },
+    } do
+      local status, out, err = helper.run(words)
+      assert.equal(1, status)
+      assert.equal("", out)
+      assert.truthy(err:find(words[2], 1, true) or err:find(words[3], 1, true), err)
+    end
+  end)
+end)
