@@ -158,6 +158,15 @@ static int pair_method_open(lua_State *L)
 	return without_finalizers(L, list_open);
 }
 
+/* where(): "lua", and why, when there was a choice */
+static int pair_method_where(lua_State *L)
+{
+	check_pair(L, 1);
+	lua_pushliteral(L, "lua");
+	lua_getiuservalue(L, 1, VALUE_WHY);
+	return 2;
+}
+
 static int pair__gc(lua_State *L)
 {
 	struct lua_pair *self = luaL_checkudata(L, 1, PAIR_CLASS);
@@ -171,13 +180,10 @@ static int pair__gc(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-	{ "counts", pair_method_counts },
-	{ "expire", pair_method_expire },
-	{ "feed", pair_method_feed },
-	{ "lost", pair_method_lost },
-	{ "open", pair_method_open },
-	{ "side", pair_method_side },
-	{ NULL, NULL },
+	{ "counts", pair_method_counts }, { "expire", pair_method_expire },
+	{ "feed", pair_method_feed },	  { "lost", pair_method_lost },
+	{ "open", pair_method_open },	  { "side", pair_method_side },
+	{ "where", pair_method_where },	  { NULL, NULL },
 };
 
 static const luaL_Reg meta[] = {

@@ -98,6 +98,8 @@ int core_pair(lua_State *L)
 	luaL_setmetatable(L, PAIR_CLASS);
 	lua_newtable(L);
 	lua_setiuservalue(L, 2, VALUE_PLACES);
+	lua_getfield(L, 1, "why");
+	lua_setiuservalue(L, 2, VALUE_WHY);
 
 	/* one part of the key is the CPU's when both are on one */
 	self->parts = (unsigned int)integer_option(L, "parts", 1, KEYMAP_MAX_PARTS - 1);

@@ -61,7 +61,8 @@ struct lua_pair {
 /* User values of a pair: what its places mean. */
 enum {
 	VALUE_PLACES = 1,
-	VALUE_PLACES_COUNT = VALUE_PLACES,
+	VALUE_WHY, /* why it is here and not in the kernel, if that was a choice */
+	VALUE_PLACES_COUNT = VALUE_WHY,
 };
 
 /* Pushes what has this place. @pair is the index of the pair. */

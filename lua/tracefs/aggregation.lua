@@ -206,6 +206,30 @@ local function make_latency(self, options)
   }, options)
 end
 
+--- What tracefs.kernel_pair builds on.
+---@return table
+function aggregation:_kernel_target()
+  return {
+    match = function(pattern)
+      return self:_match(pattern)
+    end,
+    describe = function(event)
+      return self:_describe(event.system, event.name)
+    end,
+    synthetic = function(name, fields)
+      return make_synthetic(self, name, fields)
+    end,
+    -- the one that was made last
+    drop = function(name)
+      self._dynevents:drop()
+      self._synthetic[name] = nil
+    end,
+    hist = function(label, options)
+      return add_hist(self, label, options)
+    end,
+  }
+end
+
 --- Has the kernel measure the time between two events with the same key, and count the times.
 --- A start that is followed by another one of its key counts from the later one.
 ---@param options tracefs.latency.options

@@ -15,12 +15,13 @@ local KNOWN <const> = {
   start = true, stop = true, through = true, cancel = true, key = true, carry = true,
   on_match = "function", on_expired = "function", on_dropped = "function",
   on_unmatched = "function", into = true, timeout = true, max = true, same_cpu = "boolean",
-  again = true, name = "string",
+  again = true, name = "string", where = "string",
 }
 local EVENT_KNOWN <const> = {
   event = true, filter = true, sample = true, key = true, next_key = true, stack = true,
   user_stack = true,
 }
+local WHERE <const> = { lua = true, kernel = true, auto = true }
 local ROLES <const> = { "cancel", "stop", "through", "start" }
 
 local function fail(text, ...)
@@ -43,6 +44,9 @@ local function check_options(options)
     if options[name] == nil then
       fail("%s is missing", name)
     end
+  end
+  if options.where and not WHERE[options.where] then
+    fail('where: "lua", "kernel" or "auto", not %q', options.where)
   end
   if options.again ~= nil and options.again ~= "first" and options.again ~= "last" then
     fail('again: "first" or "last", not %s', tostring(options.again))
@@ -261,14 +265,8 @@ local function add_side(made, event, found, carry)
   error(result, 0)
 end
 
---- Makes a pair that is not connected to anything: pair:feed() and pair:lost() bring it events.
---- Sessions make theirs with session:pair, which has the options.
----@param options tracefs.pair_options
----@param find fun(pattern: string, filter?: string): table[] the events that a pattern means, as
----  { event = tracefs.event }; called for all before anything else is done
----@return tracefs.pair pair
----@return table[] sides what `find` returned, with the side and the filter of each
-function pair.new(options, find)
+-- What the options say, checked as far as that can be done without the events.
+local function read_options(options)
   check_options(options)
   local events, stages = collect(options)
   local carry = options.carry ~= nil and names_of(options.carry, "carry", MAX_CARRY) or {}
@@ -277,9 +275,26 @@ function pair.new(options, find)
   if #carry > MAX_CARRY then
     fail("carry: at most %d values, with those that into needs", MAX_CARRY)
   end
+  return {
+    events = events, stages = stages, carry = carry, report = report, into = into,
+    count = count_parts(events),
+  }
+end
+
+--- Makes a pair that is not connected to anything: pair:feed() and pair:lost() bring it events.
+--- Sessions make theirs with session:pair, which has the options.
+---@param options tracefs.pair_options
+---@param find fun(pattern: string, filter?: string): table[] the events that a pattern means, as
+---  { event = tracefs.event }; called for all before anything else is done
+---@param why? string why it is not the kernel that matches it
+---@return tracefs.pair pair
+---@return table[] sides what `find` returned, with the side and the filter of each
+function pair.new(options, find, why)
+  local parts = read_options(options)
+  local events, carry = parts.events, parts.carry
   local made = core.pair {
-    parts = count_parts(events), carry = #carry, report = report, names = carry,
-    stages = stages, into = into, max = options.max or 100000,
+    parts = parts.count, carry = #carry, report = parts.report, names = carry,
+    stages = parts.stages, into = parts.into, why = why, max = options.max or 100000,
     timeout = math.floor((options.timeout or 0) * NS), same_cpu = options.same_cpu,
     keep_first = options.again == "first", on_match = options.on_match,
     on_expired = options.on_expired, on_dropped = options.on_dropped,
@@ -323,9 +338,69 @@ local function enable_all(session, sides)
   end
 end
 
+local function name_of(options)
+  return require("tracefs.output.matches").name(options)
+end
+
+-- Has the kernel match it.
+local function new_in_kernel(session, options)
+  session:_check_open(0)
+  if session._recorded then
+    fail("where: %s is a recording; the kernel matches what happens now", session._recorded)
+  elseif session._started then
+    fail("where: the session has started; the kernel empties its buffer to begin")
+  end
+  local made = require("tracefs.kernel_pair").new(session, session:_kernel_target(), options,
+    read_options(options))
+  session:at_start(function()
+    made:_begin()
+  end)
+  session:at_end(function()
+    made:_finish()
+    local dropped = made:counts().dropped
+    if dropped > 0 and session.on_notice then
+      session.on_notice(("%s: %d starts and stops found no place in the kernel's tables, and are "
+        .. "missing: give it a larger max"):format(name_of(options), dropped))
+    end
+  end)
+  return made
+end
+
+-- The kernel if it can and nobody misses anything; else nil and why not.
+local function choose(session, options)
+  if require("tracefs.kernel_pair").wants_record(options) then
+    return nil, "on_match takes the record of the stop, which the kernel does not keep"
+  end
+  local ok, made = pcall(new_in_kernel, session, options)
+  if ok then
+    made.why = "it can have all of it, and a match costs one record instead of two"
+    return made
+  end
+  return nil, (tostring(made):gsub("^pair: where: ", ""))
+end
+
+local function tell_choice(session, options, where, why)
+  if session.on_choice then
+    session.on_choice(("pair %s: matched in %s: %s"):format(name_of(options),
+      where == "kernel" and "the kernel" or "Lua", why))
+  end
+end
+
 local function new_for_session(session, options)
   if type(session) ~= "table" or not session._match then
     error("pair is a method: it is called with a colon, session:pair{ ... }", 0)
+  end
+  check_options(options)
+  local why
+  if options.where == "kernel" then
+    return new_in_kernel(session, options), true
+  elseif options.where == "auto" then
+    local chosen
+    chosen, why = choose(session, options)
+    tell_choice(session, options, chosen and "kernel" or "lua", chosen and chosen.why or why)
+    if chosen then
+      return chosen, true
+    end
   end
   local made, sides = pair.new(options, function(pattern)
     local found = session:_match(pattern)
@@ -336,7 +411,7 @@ local function new_for_session(session, options)
       }
     end
     return found
-  end)
+  end, why)
   if options.timeout and not session:_counts_ns() then
     fail("timeout: the clock '%s' does not count time", session._clock)
   end
@@ -396,6 +471,8 @@ end
 ---@field same_cpu? boolean both are on one CPU
 ---@field again? "last"|"first" which of two starts of one key counts ("last")
 ---@field name? string what outputs call it
+---@field where? "lua"|"kernel"|"auto" who matches it ("lua"); "auto": the kernel where it can do
+---  all of this, and pair:where() says why not
 
 --- Pairs two events, or chains of more, by key: how long from the one to the other.
 ---
@@ -408,11 +485,13 @@ end
 ---@param options tracefs.pair_options
 ---@return tracefs.pair
 function pair.methods:pair(options)
-  local ok, made = pcall(new_for_session, self, options)
+  local ok, made, is_kernels = pcall(new_for_session, self, options)
   if not ok then
     error(made, type(made) == "string" and 2 or 0)
   end
-  keep_informed(self, made, options)
+  if not is_kernels then
+    keep_informed(self, made, options)
+  end
   return made
 end
 

@@ -7,7 +7,7 @@ local core = {}
 
 --- A pair without events, for lua/tracefs/pair.lua, which has the options that people write.
 ---@param options table parts, carry, report, names, stages, into, max, timeout (ns), same_cpu,
----  keep_first, on_match, on_expired, on_dropped, on_unmatched
+---  keep_first, on_match, on_expired, on_dropped, on_unmatched, why
 ---@return tracefs.pair
 function core.pair(options) end
 
@@ -24,6 +24,7 @@ function core.pair(options) end
 ---@field open integer
 ---@field unmatched integer stops without a start
 ---@field late integer events of the pair that came out of order
+---@field dropped? integer with where = "kernel": what found no place in the kernel's tables
 ---@field doubtful integer of the matched: made at a time of which a loss was told afterwards
 
 ---@class tracefs.pair
@@ -56,3 +57,8 @@ function pair:open() end
 ---@param options table key (field names or a function), next_key, carry, stage
 ---@return integer side for stream:pair()
 function pair:side(role, event, options) end
+
+--- Who matches it: here, or the kernel (whose pairs are no userdata, and have counts and where).
+---@return "lua"|"kernel"
+---@return string? why when there was a choice
+function pair:where() end

@@ -1,5 +1,6 @@
 -- What the kernel measures while the examples measure the same in their handlers, in one session.
 local guest = require "harness"
+local aggregate = require "tracefs.aggregate"
 local hist = require "tracefs.hist"
 local tracefs = require "tracefs"
 
@@ -104,4 +105,115 @@ guest.check("kernel_latency and wakelat in one session: the same wakeups, the sa
   guest.equal(more, distance(out, powers), "pairs that are in another line of the histogram")
   guest.truth(total > 100, "%d pairs", total)
   guest.note("%d wakeups, %s of them still running", total, running)
+end)
+
+-- ---------------------------------------------------------------------------
+-- session:pair with where = "kernel"
+-- ---------------------------------------------------------------------------
+
+-- The same pair of every system call of the load, matched by both in one session. Returns what each
+-- told, as a list of lines in the order of the stop's time.
+local function match_both(more, calls)
+  local session <close> = tracefs.session { buffer_kb = 8192 }
+  local nr, filter = guest.fresh_nr()
+  local told, pairs_of, sums = {}, {}, {}
+  for _, where in ipairs { "lua", "kernel" } do
+    local list = {}
+    told[where] = list
+    sums[where] = aggregate.new { "count", "sum", "minimum", "maximum", by = { "id" } }
+    local options = {
+      where = where, key = "common_pid", carry = { "id", "common_flags" }, into = sums[where],
+      start = { event = "raw_syscalls:sys_enter", filter = filter },
+      stop = { event = "raw_syscalls:sys_exit", filter = filter },
+      on_match = function(delta, key, carried)
+        key = type(key) == "table" and table.concat(key, ",") or key
+        list[#list + 1] = ("%d ns, %s: %d %d"):format(delta, key, carried.id,
+          carried.common_flags)
+      end,
+    }
+    for name, value in pairs(more or {}) do
+      options[name] = value
+    end
+    pairs_of[where] = session:pair(options)
+    guest.equal(where, (pairs_of[where]:where()))
+  end
+  guest.run_load(session, "--nr", nr, "syscalls", calls)
+  return told, pairs_of, sums
+end
+
+guest.check("a pair in the kernel and here: the same matches, times and counts", function()
+  need_latency()
+  local told, pairs_of, sums = match_both(nil, 997)
+  guest.equal(997, #told.kernel, "the kernel's matches")
+  guest.equal(997, #told.lua, "the matches here")
+  guest.equal(table.concat(told.lua, "\n"), table.concat(told.kernel, "\n"), "the matches")
+  local here, kernel = pairs_of.lua:counts(), pairs_of.kernel:counts()
+  for _, name in ipairs { "starts", "matched", "unmatched", "open", "replaced" } do
+    guest.equal(here[name], kernel[name], name)
+  end
+  guest.equal(0, kernel.dropped, "dropped")
+  guest.equal(tostring(sums.lua), tostring(sums.kernel), "the aggregates")
+end)
+
+guest.check("a pair in the kernel carries strings, and prints itself as one here does", function()
+  need_latency()
+  local session <close> = tracefs.session { buffer_kb = 1024 }
+  local names, matched = {}, 0
+  local pair = session:pair {
+    where = "kernel", start = { event = "sched:sched_waking", filter = 'comm ~ "load-*"' },
+    stop = "sched:sched_switch", key = { start = "pid", stop = "next_pid" }, carry = "comm",
+    on_match = function(_, _, carried)
+      names[carried.comm] = true
+      matched = matched + 1
+    end,
+  }
+  guest.run_load(session, "threads", 1, 101)
+  guest.truth(matched > 50, "%d matches", matched)
+  guest.equal(matched, pair:counts().matched, "matched")
+  for name in pairs(names) do
+    guest.contains(name, "load-")
+  end
+
+  local nr, filter = guest.fresh_nr()
+  local status, out, err = guest.luatrace("-c", ("/spec/load --nr %d syscalls 23 >/dev/null")
+    :format(nr), "-e", ([[pair { where = "kernel", key = "common_pid", carry = "id",
+      start = { event = "raw_syscalls:sys_enter", filter = %q },
+      stop = { event = "raw_syscalls:sys_exit", filter = %q } }]]):format(filter, filter))
+  guest.equal(0, status, err)
+  guest.equal("", err, "stderr")
+  local line = ("^sys_enter>sys_exit %%S+ common_pid=%%d+ id=%d$"):format(nr)
+  local count = 0
+  for text in out:gmatch "[^\n]+" do
+    guest.truth(text:find(line), "%s", text)
+    count = count + 1
+  end
+  guest.equal(23, count, "lines")
+end)
+
+guest.check("a pair in the kernel by several fields, and what is refused there", function()
+  need_latency()
+  local told = match_both({ key = { "common_pid", "id" } }, 101)
+  guest.equal(101, #told.kernel, "the kernel's matches")
+  guest.equal(101, #told.lua, "the matches here")
+
+  local session <close> = tracefs.session { buffer_kb = 64 }
+  local said
+  session.on_choice = function(message)
+    said = message
+  end
+  local options = {
+    start = "raw_syscalls:sys_enter", stop = "raw_syscalls:sys_exit", key = "common_pid",
+    where = "auto", into = aggregate.new { "count" },
+  }
+  local pair = session:pair(options)
+  guest.equal("kernel", (pair:where()))
+  guest.contains(said, "pair sys_enter>sys_exit: matched in the kernel: ")
+  options.carry = "common_comm"
+  pair = session:pair(options)
+  guest.equal("lua", (pair:where()))
+  guest.contains(select(2, pair:where()), "'common_comm' is no field of raw_syscalls:sys_enter")
+  options.where = "kernel"
+  local ok, message = pcall(session.pair, session, options)
+  guest.truth(not ok, "common_comm is carried by the kernel")
+  guest.contains(message, "'common_comm' is no field of raw_syscalls:sys_enter")
 end)
