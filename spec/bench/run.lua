@@ -2,7 +2,7 @@
 -- Usage: lua spec/bench/run.lua BUILD-FOLDER [--quick] [--runs N] [--only LETTERS]
 -- Every way reads its own recording of the same load, in a process of its own, buffer filled
 -- and tracing off before the clock starts. The ways take turns, run after run.
-local build, options = nil, { runs = 5, events = 400000, only = "abcdefghij",
+local build, options = nil, { runs = 5, events = 400000, only = "abcdefghijk",
   file_events = 5400000 }
 do
   local i = 1
@@ -125,8 +125,8 @@ end
 
 local LARGEST_SUBBUF_KB = 64
 
--- A C program reads an instance that is filled already.
-local function through_program(program)
+-- Something reads an instance that is filled already: read(name, system, event, load).
+local function filled(read)
   return function(load, subbuf_kb)
     local instance <close> = assert(tracefs.instance_create(("luatrace-bench-%d"):format(pid)))
     local system, name = load.label:match("^(.-):(.*)$")
@@ -141,15 +141,29 @@ local function through_program(program)
     assert(instance:trace_on())
     assert(run(load.fill))
     assert(instance:trace_off())
-    local result, why = run(
-      command(build .. "/bench/" .. program, instance:name(), system, name,
-        load.fields[1], load.fields[2])
-    )
+    local result, why = read(instance:name(), system, name, load)
     if result then
       result.subbuf_kb = instance:get_subbuf_kb() or 4
     end
     return result, why
   end
+end
+
+local function through_program(program)
+  return filled(function(instance, system, event, load)
+    return run(command(build .. "/bench/" .. program, instance, system, event, load.fields[1],
+      load.fields[2]))
+  end)
+end
+
+-- Into a file: `line` is the command for an instance and that file.
+local function into_file(line)
+  return filled(function(instance)
+    local path = work_file("recorded")
+    local result, why = run(line(instance, path))
+    os.remove(path)
+    return result, why
+  end)
 end
 
 local function through_lua(method)
@@ -205,6 +219,15 @@ local WAYS = {
     read = through_lua("pair") },
   { letter = "f", what = "perf script, Python handler", target_of_c = 30,
     missing = perf_missing, read = through_perf },
+  -- Pages are moved, no event is looked at.
+  { letter = "k", what = "plain splice loop into a file", subbuf_kb = 4,
+    read = into_file(function(instance, path)
+      return command(build .. "/bench/splice", instance, path)
+    end) },
+  { letter = "k", what = "luatrace record, into its file", target_of_k = 1.2, subbuf_kb = 4,
+    read = into_file(function(instance, path)
+      return lua_command("spec/bench/record.lua", instance, path)
+    end) },
 }
 
 -- ------------------------------------------------------------------------------------------
@@ -396,6 +419,11 @@ local function add_way(row)
   if way.target then
     target = ("<= %.1f a"):format(way.target)
     result = base and verdict(row.median / base / way.target - 1) or "a was not measured"
+  elseif way.target_of_k then
+    local splice = median_of("k", row.load)
+    target = ("<= %.1f splice"):format(way.target_of_k)
+    result = splice and verdict(row.median / splice / way.target_of_k - 1)
+      or "the loop was not measured"
   elseif way.target_of_c then
     local times = value_handler and row.median / value_handler
     target = (">= %d c"):format(way.target_of_c)
