@@ -104,8 +104,18 @@ local function count_in_kernel()
 end
 
 local function count_in_lua()
+  -- What a record's pid is called comes from a list of the kernel's, which may miss the name of a
+  -- task that does not live long: those that begin, or get another name, are kept.
+  local names = {}
+  local function note(pid, comm)
+    names[pid] = comm
+  end
+  trace:on("task:task_newtask", { "pid", "comm" }, note)
+  trace:on("task:task_rename", { "pid", "newcomm" }, note)
+  trace:on("sched:sched_process_exit", { "pid" }, note)
+  trace:on_lost(function() names = {} end)
   trace:on(EVENT, { "common_comm", "common_pid", "id", filter = filter }, function(comm, pid, id)
-    add(comm, pid, tostring(id), 1)
+    add(names[pid] or comm, pid, tostring(id), 1)
   end)
 end
 
