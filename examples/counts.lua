@@ -29,7 +29,7 @@
 --
 -- Overhead
 --   Every event is recorded, which costs its task about 0.4 us, and counted here, which takes about
---   0.1 us. Where the kernel has histograms, syscount.lua shows how it counts by itself.
+--   0.3 us. Where the kernel has histograms, syscount.lua shows how it counts by itself.
 
 local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"

@@ -35,7 +35,7 @@
 --
 -- Overhead
 --   An event for each fault, which costs the process about 0.4 us beside the microsecond or more
---   that the fault takes, and about 0.2 us of CPU time here. With --comm and --range the others are
+--   that the fault takes, and about 0.9 us of CPU time here. With --comm and --range the others are
 --   not recorded. See docs/guide.md.
 
 local argparse = require "argparse"

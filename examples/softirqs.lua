@@ -29,7 +29,7 @@
 --   since the one before it.
 --
 -- Overhead
---   Two events a run, about 0.4 us each, which the interrupted task pays, and about 0.6 us of CPU
+--   Two events a run, about 0.4 us each, which the interrupted task pays, and about 1 us of CPU
 --   time a run here. See docs/guide.md.
 
 local aggregate = require "tracefs.aggregate"

@@ -34,7 +34,7 @@
 --
 -- Overhead
 --   Five or six events a connection and one for each send and receive on any TCP socket, which
---   costs the process about 0.4 us, and about 0.2 us of CPU time here. See docs/guide.md.
+--   costs the process about 0.4 us, and about 2 us of CPU time here. See docs/guide.md.
 
 local argparse = require "argparse"
 local escape = require "tracefs.escape"

@@ -35,7 +35,7 @@
 --
 -- Overhead
 --   An event for each wakeup and each switch, which cost the traced programs about 0.4 us each;
---   about 1 us of CPU time a wakeup here. With --comm those of others are not recorded. See
+--   about 1 us of CPU time an event here. With --comm those of others are not recorded. See
 --   docs/guide.md.
 
 local aggregate = require "tracefs.aggregate"
