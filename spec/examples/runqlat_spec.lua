@@ -60,11 +60,19 @@ local function objects(out)
   return found
 end
 
+-- A machine that stood still has events that come late, and then waits are given up.
 local function run_json(words)
-  local status, out, err = helper.run(
-    table.move(words, 1, #words, 5, { "-f", "json", "-b", "16384", timeout = 60 }))
-  assert.equal(0, status, err)
-  return objects(out)
+  local found
+  for _ = 1, 3 do
+    local status, out, err = helper.run(
+      table.move(words, 1, #words, 5, { "-f", "json", "-b", "16384", timeout = 60 }))
+    assert.equal(0, status, err)
+    found = objects(out)
+    if found.stats.late + found.stats.lost == 0 then
+      break
+    end
+  end
+  return found
 end
 
 local function run_busy(run, words)
@@ -77,14 +85,7 @@ describe("examples/runqlat.lua", function()
   it("finds the waits that another way finds in the same run", function()
     local script = helper.tmpdir() .. "/beside.lua"
     helper.write_file(script, BESIDE:format(helper.root))
-    local found
-    -- A machine that stood still has events that come late, and then waits are given up.
-    for _ = 1, 3 do
-      found = run_busy(run_json, { "-c", LOAD .. " threads 2 97 >&2", script })
-      if found.stats.late + found.stats.lost == 0 then
-        break
-      end
-    end
+    local found = run_busy(run_json, { "-c", LOAD .. " threads 2 97 >&2", script })
     local sums, waits = { type = "seen", not_seen = found.waits.not_seen }, 0
     for _, row in ipairs(found.wait) do
       sums[row.after] = ("%d waits, %d to %d ns, %d on average"):format(row.waits, row.min_ns,

@@ -31,25 +31,31 @@ local BESIDE <const> = [[
 ]]
 
 -- Both measurements as { [what and CPU] = "RUNS runs, TOTAL ns, MAX ns" }, and the objects.
-local function run_beside(command, ...)
+local function run_beside(command)
   local json = require "dkjson"
   local script = helper.tmpdir() .. "/beside.lua"
   helper.write_file(script, BESIDE:format(helper.root))
-  local status, out, err = helper.run {
-    "-f", "json", "-c", command, script, "--per-cpu", timeout = 60, ...,
-  }
-  assert.equal(0, status, err)
-  local found = { softirq = {}, seen = {} }
-  local objects = {}
-  for line in out:gmatch("{[^\n]+") do
-    local object = assert(json.decode(line))
-    if found[object.type] then
-      local what = object.what or ("%s %d"):format(object.softirq, object.cpu)
-      found[object.type][what] = ("%d runs, %d ns, %d ns"):format(object.runs, object.total_ns,
-        object.max_ns)
-      if object.type == "softirq" then
-        objects[#objects + 1] = object
+  local found, objects
+  -- A machine that stood still has events that come late, and then runs are given up.
+  for _ = 1, 3 do
+    local status, out, err = helper.run {
+      "-f", "json", "-b", "16384", "-c", command, script, "--per-cpu", timeout = 60,
+    }
+    assert.equal(0, status, err)
+    found, objects = { softirq = {}, seen = {} }, {}
+    for line in out:gmatch("{[^\n]+") do
+      local object = assert(json.decode(line))
+      if found[object.type] then
+        local what = object.what or ("%s %d"):format(object.softirq, object.cpu)
+        found[object.type][what] = ("%d runs, %d ns, %d ns"):format(object.runs, object.total_ns,
+          object.max_ns)
+        objects[#objects + 1] = object.type == "softirq" and object or nil
+      elseif object.type == "stats" then
+        found.disturbed = object.late + object.lost > 0
       end
+    end
+    if not found.disturbed then
+      break
     end
   end
   return found.softirq, found.seen, objects
@@ -78,7 +84,7 @@ describe("examples/softirqs.lua", function()
     local tables, sum, before = 0, 0, math.huge
     for line in out:gmatch("[^\n]+") do
       assert.is_true(#line < 80, "80 columns or more: " .. line)
-      local all = line:match("^(%d+) runs, [%d.]+[num]?s in all; %d+ open, 0 voided$")
+      local all = line:match("^(%d+) runs, [%d.]+[num]?s in all; %d+ open, %d+ voided$")
       local runs = tonumber(line:match(" (%d+) +[%d.]+[num]?s +[%d.]+[num]?s +"))
       if all then
         assert.equal(tonumber(all), sum, out)
