@@ -16,6 +16,14 @@ static void note_stat_loss(struct live_stream *stream, struct lane_state *lane, 
 	loss->before_ts = now_ts;
 }
 
+int account_read(const struct lane_state *lane, struct buffer_stats *stats,
+		 struct trace_error *error)
+{
+	if (lane->stats_fd >= 0 && instance_stats_again(lane->stats_fd, stats) == 0)
+		return 0;
+	return instance_stats(lane->instance, lane->reader.cpu, stats, error);
+}
+
 uint64_t account_check(struct live_stream *stream, uint64_t now_mono, bool last)
 {
 	uint64_t now_ts = stream->clock.readable ? trace_clock_now(&stream->clock) : 0;
@@ -30,7 +38,7 @@ uint64_t account_check(struct live_stream *stream, uint64_t now_mono, bool last)
 		struct lane_state *lane = &stream->lanes[i];
 		struct buffer_stats now;
 
-		if (instance_stats(lane->instance, lane->reader.cpu, &now, NULL) < 0) {
+		if (account_read(lane, &now, NULL) < 0) {
 			left++; /* who knows */
 			continue;
 		}
@@ -97,7 +105,7 @@ int account_counts(struct live_stream *stream, unsigned int index, struct stream
 	struct buffer_stats now;
 	uint64_t all, gone = lane->own + lane->skipped + lane->delivered;
 
-	if (instance_stats(lane->instance, lane->reader.cpu, &now, error) < 0)
+	if (account_read(lane, &now, error) < 0)
 		return -1;
 	*counts = (struct stream_counts){
 		.delivered = lane->delivered,

@@ -99,6 +99,16 @@ struct buffer_stats {
 int instance_stats(struct instance *instance, unsigned int cpu, struct buffer_stats *stats,
 		   struct trace_error *error);
 
+/*
+ * That file for who looks at it all the time and must not wait: opening it takes a lock of the
+ * kernel that is held while anybody's instance is made or removed. The caller closes it. -1 where
+ * it cannot be had, or descriptors are short: instance_stats() it is then.
+ */
+int instance_stats_open(struct instance *instance, unsigned int cpu);
+
+/* What the open file says now; 0 or -1. */
+int instance_stats_again(int fd, struct buffer_stats *stats);
+
 /* CPUs that have a buffer directory, as a malloc'd ascending list; their count, or -1. */
 int instance_cpus(struct instance *instance, unsigned int **cpus, struct trace_error *error);
 

@@ -97,6 +97,14 @@ static int open_waiting(struct live_stream *stream, struct trace_error *error)
 	return 0;
 }
 
+void stream_close_lane(struct lane_state *lane)
+{
+	cpu_reader_close(&lane->reader);
+	if (lane->stats_fd >= 0)
+		close(lane->stats_fd);
+	lane->stats_fd = -1;
+}
+
 int stream_open_lane(struct live_stream *stream, struct lane_state *lane, unsigned int cpu,
 		     struct trace_error *error)
 {
@@ -106,7 +114,11 @@ int stream_open_lane(struct live_stream *stream, struct lane_state *lane, unsign
 		return -1;
 	if (stream->options.snapshot)
 		return 0;
-	return instance_stats(lane->instance, cpu, &lane->base, error);
+	lane->stats_fd = instance_stats_open(lane->instance, cpu);
+	if (account_read(lane, &lane->base, error) == 0)
+		return 0;
+	stream_close_lane(lane);
+	return -1;
 }
 
 static int open_lanes(struct live_stream *stream, const unsigned int *cpus,
@@ -150,7 +162,9 @@ static struct live_stream *allocate(struct instance *instance, unsigned int coun
 	stream->timer_fd = -1;
 	stream->lane_count = count;
 	for (unsigned int i = 0; i < count; i++)
-		stream->lanes[i] = (struct lane_state){ .reader.fd = -1, .instance = instance };
+		stream->lanes[i] = (struct lane_state){ .reader.fd = -1,
+							.stats_fd = -1,
+							.instance = instance };
 	return stream;
 }
 
@@ -218,7 +232,7 @@ static void live_close(struct stream *base)
 	if (!stream)
 		return;
 	for (unsigned int i = 0; i < stream->lane_count; i++)
-		cpu_reader_close(&stream->lanes[i].reader);
+		stream_close_lane(&stream->lanes[i]);
 	if (stream->timer_fd >= 0)
 		close(stream->timer_fd);
 	if (stream->epoll_fd >= 0)
@@ -240,7 +254,7 @@ static void live_close_files(struct stream *base)
 	for (unsigned int i = 0; i < stream->lane_count; i++) {
 		struct lane_state *lane = &stream->lanes[i];
 
-		cpu_reader_close(&lane->reader);
+		stream_close_lane(lane);
 		lane->is_watched = false;
 		lane->is_muted = false;
 	}

@@ -20,6 +20,7 @@ struct stat_loss {
 struct lane_state {
 	struct cpu_reader reader;
 	struct instance *instance; /* whose buffer it is */
+	int stats_fd;		   /* its counters, open; or -1 */
 	bool is_top;		   /* the top level's: only some events of it are wanted */
 	bool is_watched;	   /* in the epoll set */
 	bool is_muted;		   /* in it, but not waking anyone */
@@ -80,6 +81,9 @@ uint64_t account_check(struct live_stream *stream, uint64_t now_mono, bool last)
 int stream_open_lane(struct live_stream *stream, struct lane_state *lane, unsigned int cpu,
 		     struct trace_error *error);
 
+/* stream.c: the other way; also of one that is closed. */
+void stream_close_lane(struct lane_state *lane);
+
 /* stream.c: has a lane wake the stream. */
 void stream_watch_lane(struct live_stream *stream, unsigned int index);
 
@@ -93,6 +97,10 @@ int stream_top_add(struct live_stream *stream, const uint16_t *ids, unsigned int
 
 /* stream_top.c: is this record of the top level one that was asked for? */
 bool stream_top_wants(const struct live_stream *stream, const struct event *event);
+
+/* account.c: what the lane's counters are now; 0 or -1. */
+int account_read(const struct lane_state *lane, struct buffer_stats *stats,
+		 struct trace_error *error);
 
 /* account.c: notes a loss that a page told of. */
 void account_loss(struct live_stream *stream, const struct loss *loss);

@@ -15,7 +15,7 @@
 static void close_lanes(struct lane_state *lanes, unsigned int from, unsigned int to)
 {
 	for (unsigned int i = from; i < to; i++)
-		cpu_reader_close(&lanes[i].reader);
+		stream_close_lane(&lanes[i]);
 }
 
 /* The top level's lanes behind those that are there. */
@@ -25,7 +25,10 @@ static int open_top_lanes(struct live_stream *stream, struct instance *top,
 	for (unsigned int i = 0; i < count; i++) {
 		struct lane_state *lane = &lanes[count + i];
 
-		*lane = (struct lane_state){ .reader.fd = -1, .instance = top, .is_top = true };
+		*lane = (struct lane_state){ .reader.fd = -1,
+					     .stats_fd = -1,
+					     .instance = top,
+					     .is_top = true };
 		if (stream_open_lane(stream, lane, lanes[i].reader.cpu, error) < 0) {
 			close_lanes(lanes, count, count + i);
 			return -1;

@@ -124,6 +124,53 @@ describe("session:step", function()
   end)
 end)
 
+-- Opening a file of tracefs waits while anybody's instance is made or removed.
+describe("session:step", function()
+  it("opens nothing once it runs, and neither does stats", function()
+    local status, out, err = helper.execute {
+      "sh", "-c", 'ulimit -n 500; exec "$@"', "sh", helper.interpreter, "-e", [[
+        local tracefs = require "tracefs"
+        local session = tracefs.session()
+        local count = 0
+        session:on("ftrace:print", {}, function() count = count + 1 end)
+        session:start()
+        for _ = 1, 23 do
+          session:marker "x"
+        end
+        -- the first record of an event is what its format is read for
+        repeat
+          assert(session:wait(5))
+        until session:step(1) == 1
+        local files = {}
+        repeat
+          local file = io.open "/dev/null"
+          files[#files + 1] = file
+        until not file
+        -- as long as it takes to look at the counters more than once
+        local looks = 0
+        repeat
+          assert(session:wait(5))
+          session:step()
+          looks = looks + 1
+        until count == 23 and looks > 5
+        local stats = session:stats()
+        for _, file in ipairs(files) do
+          file:close()
+        end
+        session:close()
+        print(count, stats.delivered, stats.produced, stats.lost)
+      ]],
+      env = {
+        LUA_PATH = ("%s/?.lua;%s/?/init.lua"):format(helper.lua_dir, helper.lua_dir),
+        LUA_CPATH = helper.core_dir .. "/?.so",
+      },
+    }
+    assert.equal("", err)
+    assert.equal("23\t23\t23\t0\n", out)
+    assert.equal(0, status)
+  end)
+end)
+
 describe("session:wait", function()
   it("checks its argument", function()
     local session <close> = tracefs.session()
