@@ -96,3 +96,20 @@ guest.check("wakers, runqlat: 23 naps", function()
   local put_off = out:match "\npreemption +(%d+) " or 0
   guest.truth(woken + not_seen + put_off >= 23, "runqlat:\n%s", out)
 end)
+
+guest.check("netlat --stages: each of 23 packets has waited for the softirq", function()
+  local status, out, err = guest.luatrace("-c", "/spec/load udp 23 777 >/dev/null",
+    EXAMPLES .. "netlat.lua", "--device", "lo", "--stages", "--no-histogram")
+  guest.equal(0, status, "exit status: " .. err)
+  for _, stage in ipairs { "queue>softirq", "softirq>receive" } do
+    guest.equal("23", out:match("\nlo +" .. stage .. " +(%d+) "), stage .. " in:\n" .. out)
+  end
+end)
+
+guest.check("sockleak: 5 of 23 sockets are never closed", function()
+  local status, out, err = guest.luatrace("-c", "/spec/load sockets 23 5 >/dev/null",
+    EXAMPLES .. "sockleak.lua", "--comm", "load-sockets")
+  guest.equal(0, status, "exit status: " .. err)
+  guest.truth(out:find "\nload%-sockets +%d+ socket +23 +18 +0 +0 +5 ", "the table:\n%s", out)
+  guest.contains(out, "\n23 opened, 18 closed, 0 exec, 0 unknown, 5 left\n")
+end)
