@@ -619,7 +619,8 @@ guest.check("function_graph: keeps its filters while a reader of the top level d
     local session <close> = tracefs.session()
     session:functions { "vfs_read", graph = "vfs_read" }
     session:start()
-    local reader = guest.start { "cat", top .. "trace_pipe" }
+    -- one that only has it open: cat may come to an end by itself
+    local reader = guest.start { "sh", "-c", "exec sleep 1000 <" .. top .. "trace_pipe" }
     guest.wait_until(function()
       local _, out = guest.sh("ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c '/trace_pipe$'")
       return tonumber(out) > 0
