@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "elfsym.h"
@@ -20,6 +21,7 @@
 #define MAPS_AGE_NS INT64_C(200000000)
 
 #define FUNCTIONS_MAX 4000000
+#define FILE_SIZE_MAX (INT64_C(1) << 30)
 
 struct function {
 	uint64_t offset; /* in the file */
@@ -229,11 +231,20 @@ static int compare_functions(const void *left, const void *right)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
+/* A mapped device is not opened, nor a file that nobody's program is as large as. */
+static void read_functions(struct elf_functions *file, const char *path)
+{
+	struct trace_error error;
+	struct stat info;
+
+	if (stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size <= FILE_SIZE_MAX)
+		elfsym_each(path, add_function, file, &error);
+}
+
 /* The mapping itself names the very file, also when another one has its path by now. */
 static void load_functions(struct elf_functions *file, const struct process *process,
 			   const struct mapping *mapping)
 {
-	struct trace_error error;
 	char *path;
 
 	if (*path_of(mapping) != '/')
@@ -241,12 +252,12 @@ static void load_functions(struct elf_functions *file, const struct process *pro
 	if (asprintf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, process->tgid,
 		     mapping->start, mapping->end) < 0)
 		return;
-	elfsym_each(path, add_function, file, &error);
+	read_functions(file, path);
 	free(path);
 	if (!file->count) {
 		if (asprintf(&path, "/proc/%d/root%s", process->tgid, path_of(mapping)) < 0)
 			return;
-		elfsym_each(path, add_function, file, &error);
+		read_functions(file, path);
 		free(path);
 	}
 	if (file->count)
