@@ -68,11 +68,12 @@ describe("examples/offcpu.lua", function()
     local waits = math.tointeger(err:match("naps=23 waits=(%d+)"))
     assert.is_true(waits > 0)
     local found, sums = objects(out)
-    assert.equal(waits, sums.intervals)
-    assert.equal(0, sums.unseen + sums.voided)
+    -- All of them, unless a CPU was stopped in the middle of an event.
+    local given_up = sums.unseen + sums.voided
+    assert.is_true(sums.intervals <= waits and sums.intervals + given_up >= waits, out)
     assert.equal(1, #found.task)
     assert.equal(NAPS, found.task[1].comm)
-    assert.equal(waits, found.task[1].intervals)
+    assert.equal(sums.intervals, found.task[1].intervals)
     assert.equal(sums.total_ns, found.task[1].total_ns)
     assert.equal(sums.total_ns, sum(found.stack, "total_ns"))
     assert.equal(1, found.stack[1].stack:find(NAPS .. ";", 1, true), out)
@@ -104,15 +105,21 @@ describe("examples/offcpu.lua", function()
           off[prev] = { at = now, waits = state ~= 0 and state < 0x100 }
         end
       end)
-      local load
+      local load, stats
       loads.on_busy_cpus(function()
-        load = loads.run_session(session, { "--name", loads.NAME, "naps", 23 })
+        load, stats = loads.run_session(session, { "--name", loads.NAME, "naps", 23 })
       end)
       waits = load.waits
+      return stats.late == 0
     end
 
     it("gives the same numbers in each of its outputs", function()
-      record()
+      -- Where a CPU was stopped in the middle of an event that one comes late, and other times.
+      local in_order
+      for _ = 1, 10 do
+        in_order = in_order or record()
+      end
+      assert.is_true(in_order)
       assert.equal(waits, seen.blocked.n)
       for _, state in ipairs { "blocked", "runnable" } do
         local _, sums = objects(run { "-i", path, "-f", "json", OFFCPU, "--comm", NAPS,

@@ -20,7 +20,7 @@ end
 for _, room in ipairs {
   "info", "features", "settings", "triggers", "formats", "exact", "order", "losses", "buffers",
   "waking", "clocks", "text", "hist", "latency", "functions", "recording", "refusals", "probes",
-  "processes", "cleaning", "user", "hotplug", "examples",
+  "processes", "stacks", "cleaning", "user", "hotplug", "examples",
 } do
   if next(chosen) == nil or chosen[room] then
     guest.room("checks." .. room)
