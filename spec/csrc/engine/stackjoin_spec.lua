@@ -11,6 +11,9 @@ local KERNEL <const>, USER <const>, ASKED <const>, OTHER <const> = 4, 13, 300, 3
 local TASK <const>, SOFTIRQ <const>, HARDIRQ <const>, NMI <const> = 0x01, 0x11, 0x09, 0x49
 local GARBAGE <const> = 0xff
 
+-- The option with a CPU's statistics.
+local CPUSTAT <const> = 2
+
 local HEAD <const> = [[
 	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
 	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
@@ -181,6 +184,21 @@ describe("stacks of events", function()
     joined("1:-:nil", { { event(1) }, { lost = "unknown", kernel(9) } })
     joined("1:1:-", { { event(1), kernel(1) }, { lost = 3, user(9) } },
       { stack = true, user_stack = true })
+  end)
+
+  -- A full buffer that does not overwrite leaves records out where a page ends, and says so only
+  -- in its statistics.
+  it("do not come from another page where records were dropped", function()
+    local STATS <const> = "CPU: 0\nentries: 0\noverrun: 0\ncommit overrun: 0\n"
+      .. "dropped events: %d\n\0"
+    for dropped, expected in pairs {
+      [0] = "1:1:nil 2:2:nil 3:3:nil", [5] = "1:-:nil 2:2:nil 3:-:nil",
+    } do
+      recording({ [0] = {
+        { event(1) }, { kernel(1), event(2), kernel(2), event(3) }, { kernel(3) },
+      } }, { version = 6, options = { { id = CPUSTAT, data = STATS:format(dropped) } } })
+      assert.equal(expected, read())
+    end
   end)
 
   it("of two CPUs have nothing to do with each other", function()
