@@ -123,3 +123,40 @@ guest.check("markers come with their text", function()
   guest.equal("short", (seen[1]:gsub("\n$", "")))
   guest.equal(long, (seen[2]:gsub("\n$", "")))
 end)
+
+guest.check("a sample by a field is chosen by the kernel's filter, one in its turn by the reader",
+  function()
+  for _, case in ipairs {
+    { "1/4 of id", "kernel", true }, { "1/4 of id", "kernel", false },
+    { "1/3 of id", "reader", true }, { "1/3 of id", "reader", false },
+    { "1/10", "reader" }, { "1/4 of common_pid>>40", "refused" },
+  } do
+    local text, where, is_chosen = case[1], case[2], case[3]
+    local scale = tonumber(text:match "^1/(%d+)")
+    local session <close> = tracefs.session { buffer_kb = 1024 }
+    local nr, filter
+    repeat
+      nr, filter = guest.fresh_nr()
+    until is_chosen == nil or is_chosen == (nr % scale == 0)
+    local options = { filter = filter, sample = text }
+    local seen = 0
+    local ok, message = pcall(session.on, session, guest.SYSCALL, options, function(ev)
+      seen = seen + 1
+      guest.equal(scale, ev.common_scale, "the scale")
+    end)
+    if where == "refused" then
+      guest.truth(not ok and message:find("has 32 bits", 1, true), "%s", message)
+    else
+      guest.truth(ok, "%s", message)
+      local stats = guest.run_load(session, "--nr", nr, "syscalls", 101)
+      local expected = 101 // scale
+      if is_chosen ~= nil then
+        expected = is_chosen and 101 or 0
+      end
+      guest.equal(expected, seen, text)
+      guest.equal(where, stats.samples[guest.SYSCALL].where, text)
+      guest.equal(where == "kernel" and 0 or 101 - expected, stats.skipped, text)
+      guest.balanced(stats)
+    end
+  end
+end)
