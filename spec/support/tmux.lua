@@ -21,7 +21,11 @@ function tmux.start(columns, rows)
   terminal:ask("new-session", "-d", "-x", columns, "-y", rows,
     ("%s PS1='ready> ' exec bash --norc --noprofile -i"):format(helper.collector_env()))
   terminal.server = terminal:ask("display-message", "-p", "#{pid}")
-  terminal:expect "ready>"
+  local ok, message = pcall(terminal.expect, terminal, "ready>")
+  if not ok then
+    terminal:__close()
+    error(message, 0)
+  end
   return terminal
 end
 
