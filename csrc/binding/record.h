@@ -21,9 +21,9 @@ const struct record_class *push_record_class(lua_State *L, int event,
 					     const struct text_style *style);
 
 /*
- * Pushes the memory of a record of @size bytes, which record_size() tells, in two steps because allocating may run
- * finalizers, which may do away with what the event's bytes lie in. It is no record before it
- * has been filled and has got its metatable, the one that came with @class.
+ * Pushes the memory of a record of @size bytes, which record_size() tells; in two steps because
+ * allocating may run finalizers, which may do away with what the event's bytes lie in. It is no
+ * record before it has been filled and has got its metatable, the one that came with @class.
  */
 struct record *new_record(lua_State *L, size_t size);
 size_t record_size(const struct event *event);
