@@ -82,7 +82,9 @@ describe("examples/killsnoop.lua", function()
 
   it("shows what is ignored, and what waits already", function()
     local blocked = "env --block-signal=USR2 sh -c 'kill -USR2 $$; kill -USR2 $$; exit 0'"
-    local out = run { "-c", "sleep 60 & kill -CONT $!; kill $!; " .. blocked .. "; true",
+    -- a shell that is about to become another program blocks its signals
+    local sleeping = "sleep 60 & until grep -q sleep /proc/$!/comm; do :; done; "
+    local out = run { "-c", sleeping .. "kill -CONT $!; kill $!; " .. blocked .. "; true",
       KILLSNOOP }
     assert.matches("^ +time from +pid signal +to +pid result\n", out)
     assert.matches("\n +%d+%.%d%d%d %S+ +%d+ CONT +%S+ +%d+ ignored\n", out)
