@@ -23,9 +23,10 @@ describe("tracefs", function()
     end
     table.sort(names)
     assert.same({
-      "dynamic_events", "event", "events", "features", "filter", "instance_create",
-      "instance_open", "instances", "ksym", "now", "remove_stale", "saved_cmdlines_size", "session",
-      "snapshot_events", "text", "tracing_dir", "tracing_thresh", "u64",
+      "dynamic_events", "event", "events", "features", "filter", "folded",
+      "instance_create", "instance_open", "instances", "ksym", "now", "remove_stale",
+      "saved_cmdlines_size", "session", "snapshot_events", "text", "tracing_dir", "tracing_thresh",
+      "u64",
     }, names)
   end)
 end)

@@ -309,8 +309,8 @@ describe("a uprobe", function()
     assert.matches("^args belongs to a probe, as kprobe:FUNCTION or uprobe:PATH:FUNCTION, not to "
       .. "sched:sched_switch", refused("sched:sched_switch", { args = "a" }, nothing))
     message = refused("sched:sched_switch", { nosuch = 1 }, nothing)
-    assert.matches("unknown option 'nosuch' of an event; there is: filter; and for probes: args",
-      message)
+    assert.matches("unknown option 'nosuch' of an event; there are: filter, sample, stack, "
+      .. "user_stack; and for probes: args", message)
   end)
 
   it("of another session is another one, and stays", function()
