@@ -43,7 +43,7 @@ describe("examples/biolat.lua", function()
     end
   end)
 
-  before_each(function()
+  local it = helper.it_after(it, function()
     if not device then
       pending(why)
     end

@@ -59,7 +59,7 @@ describe("examples/fslat.lua", function()
     end
   end)
 
-  before_each(function()
+  local it = helper.it_after(it, function()
     if not device then
       pending(why)
     end

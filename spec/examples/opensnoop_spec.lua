@@ -6,7 +6,7 @@ local OPENSNOOP <const> = "examples/opensnoop.lua"
 describe("examples/opensnoop.lua", function()
   local has = tracefs.features()
 
-  before_each(function()
+  local it = helper.it_after(it, function()
     if not (has.syscalls or has.kprobe) then
       pending("no events of system calls and no kprobes in this kernel")
     end

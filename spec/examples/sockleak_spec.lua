@@ -16,7 +16,7 @@ local function run(...)
 end
 
 describe("examples/sockleak.lua", function()
-  before_each(function()
+  local it = helper.it_after(it, function()
     if not tracefs.features().syscalls then
       pending "no events of system calls in this kernel"
     end

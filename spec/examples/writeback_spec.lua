@@ -37,7 +37,7 @@ describe("examples/writeback.lua", function()
     end
   end)
 
-  before_each(function()
+  local it = helper.it_after(it, function()
     if not device then
       pending(why)
     end

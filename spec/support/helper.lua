@@ -153,6 +153,21 @@ function helper.wait_until(condition, seconds)
   return false
 end
 
+--- `it` for tests that need what may not be there: `local it = helper.it_after(it, check)`. Each
+--- begins with check(), which may call pending(); in a before_each busted does not take that.
+---@param it fun(name: string, fn: fun()) busted's
+---@param check fun()
+---@return fun(name: string, fn: fun())
+function helper.it_after(it, check)
+  return function(name, fn)
+    -- a tail call: busted names the line that it is called from
+    return it(name, function()
+      check()
+      fn()
+    end)
+  end
+end
+
 -- What has been made here; after each test its part of it is looked at and cleared.
 local made = { dirs = {}, processes = {} }
 
@@ -278,6 +293,7 @@ function Process:wait()
     error(("%s: not ended after %g s; stdout: %s; stderr: %s"):format(
       self.words, self.limit, out, err), 2)
   end
+  self.has_ended = true
   return status, out, err
 end
 
@@ -294,7 +310,9 @@ function helper.execute(argv)
   local err = helper.read_file(dir .. "/err") or ""
   local pid = math.tointeger(helper.read_file(dir .. "/pid"))
   if pid then
-    table.insert(made.processes, setmetatable({ pid = pid, words = words(argv) }, Process))
+    table.insert(made.processes, setmetatable({
+      pid = pid, words = words(argv), has_ended = true,
+    }, Process))
   end
   if status == 124 then
     error(("%s: not ended after %g s; stdout: %s; stderr: %s"):format(
@@ -420,7 +438,8 @@ local function complaints(before, now, processes)
   local pids = { [own_pid] = true }
   for _, process in ipairs(processes) do
     pids[process.pid] = true
-    if alive(process.pid) then
+    -- the number of one that has ended may be another one's by now
+    if not process.has_ended and alive(process.pid) then
       table.insert(list, ("process %d still runs: %s"):format(process.pid, process.words))
       os.execute(("kill -KILL %d 2>/dev/null"):format(process.pid))
     end

@@ -22,11 +22,16 @@ end
 describe("dynamic events", function()
   local events
 
-  before_each(function()
-    if not helper.read_file(dir .. "/uprobe_events") then
+  local has_uprobes = helper.read_file(dir .. "/uprobe_events")
+
+  local it = helper.it_after(it, function()
+    if not has_uprobes then
       pending("this kernel has no uprobes")
     end
-    events = core.dynevents(dir)
+  end)
+
+  before_each(function()
+    events = has_uprobes and core.dynevents(dir)
   end)
 
   after_each(function()

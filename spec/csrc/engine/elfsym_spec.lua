@@ -65,7 +65,7 @@ describe("functions of programs", function()
     sh(cc .. "-c -o object.o source.c")
   end)
 
-  before_each(function()
+  local it = helper.it_after(it, function()
     if not core.has_libelf() then
       pending("built without libelf")
     elseif not compiler then
