@@ -1,4 +1,5 @@
 local helper = require "spec.support.helper"
+local undisturbed = require "spec.support.undisturbed"
 
 local HARDIRQS <const> = "examples/hardirqs.lua"
 
@@ -34,14 +35,10 @@ local function run_beside(command)
   local json = require "dkjson"
   local script = helper.tmpdir() .. "/beside.lua"
   helper.write_file(script, BESIDE:format(helper.root))
-  local found, objects
-  -- A machine that stood still has events that come late, and then runs are given up.
-  for _ = 1, 3 do
-    local status, out, err = helper.run {
-      "-f", "json", "-b", "16384", "-c", command, script, "--per-cpu", timeout = 60,
-    }
-    assert.equal(0, status, err)
-    found, objects = { hardirq = {}, seen = {} }, {}
+  local objects
+  local found = undisturbed({ "-c", command, script, "--per-cpu" }, function(out)
+    local found = { hardirq = {}, seen = {} }
+    objects = {}
     for line in out:gmatch("{[^\n]+") do
       local object = assert(json.decode(line))
       if found[object.type] then
@@ -50,13 +47,11 @@ local function run_beside(command)
           object.max_ns)
         objects[#objects + 1] = object.type == "hardirq" and object or nil
       elseif object.type == "stats" then
-        found.disturbed = object.late + object.lost > 0
+        found.stats = object
       end
     end
-    if not found.disturbed then
-      break
-    end
-  end
+    return found
+  end)
   return found.hardirq, found.seen, objects
 end
 

@@ -1,6 +1,7 @@
 local helper = require "spec.support.helper"
 local loads = require "spec.support.loads"
 local json = require "dkjson"
+local undisturbed = require "spec.support.undisturbed"
 
 local RUNQLAT <const> = "examples/runqlat.lua"
 local LOAD <const> = ("%s --name %s"):format(helper.quote(helper.program("support/load")),
@@ -60,19 +61,8 @@ local function objects(out)
   return found
 end
 
--- A machine that stood still has events that come late, and then waits are given up.
 local function run_json(words)
-  local found
-  for _ = 1, 3 do
-    local status, out, err = helper.run(
-      table.move(words, 1, #words, 5, { "-f", "json", "-b", "16384", timeout = 60 }))
-    assert.equal(0, status, err)
-    found = objects(out)
-    if found.stats.late + found.stats.lost == 0 then
-      break
-    end
-  end
-  return found
+  return undisturbed(words, objects)
 end
 
 local function run_busy(run, words)
