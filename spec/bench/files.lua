@@ -25,11 +25,11 @@ local HANDLER <const> = [[
   at_end(function() print("events=" .. count) end)
 ]]
 
----@param bench table what spec/bench/run.lua has for it: build, events, nr, cpu, work_file,
+---@param bench table what spec/bench/run.lua has for it: build, file_events, nr, cpu, work_file,
 ---  command, lua_command, run, measure, has_program, perf_missing
 ---@return table[] rows with letter, what, read
 function files.rows(bench)
-  local luatrace = bench.build .. "/luatrace"
+  local luatrace, total = bench.build .. "/luatrace", bench.file_events
   local big, small = bench.work_file "big.dat", bench.work_file "small.dat"
   local perf_data = bench.work_file "perf.data"
   -- by file, once it is made
@@ -66,8 +66,8 @@ function files.rows(bench)
       return counts[perf_data]
     end
     local ok, why = bench.run(bench.command("perf", "record", "-q", "-m", 4096, "-e", LABEL,
-      "--filter", ("id == %d"):format(bench.nr), "-o", perf_data, load_command(bench.events // 10)))
-    counts[perf_data] = ok and bench.events // 10
+      "--filter", ("id == %d"):format(bench.nr), "-o", perf_data, load_command(total // 10)))
+    counts[perf_data] = ok and total // 10
     return counts[perf_data], why
   end
 
@@ -92,9 +92,9 @@ function files.rows(bench)
   end
 
   local commands = {
-    handler = reader(big, bench.events, luatrace, "-q", "-i", big, "-e", HANDLER),
-    report = reader(big, bench.events, luatrace, "report", "-q", "-o", "/dev/null", big),
-    base = reader(big, bench.events, "sh", "-c", 'exec trace-cmd report "$0" >/dev/null', big),
+    handler = reader(big, total, luatrace, "-q", "-i", big, "-e", HANDLER),
+    report = reader(big, total, luatrace, "report", "-q", "-o", "/dev/null", big),
+    base = reader(big, total, "sh", "-c", 'exec trace-cmd report "$0" >/dev/null', big),
     perf = function()
       local count, why = make_perf()
       if not count then
@@ -119,7 +119,7 @@ function files.rows(bench)
   rows[#rows + 1] = {
     letter = "j", what = "opening it, to the first record", is_opening = true,
     read = function()
-      local count, why = make(big, bench.events)
+      local count, why = make(big, total)
       if not count then
         return nil, why
       end
@@ -128,11 +128,11 @@ function files.rows(bench)
   }
   rows[#rows + 1] = {
     letter = "j", what = "memory for a tenth of the events", is_memory = true,
-    read = reader(small, bench.events // 10, luatrace, "-q", "-i", small, "-e", HANDLER),
+    read = reader(small, total // 10, luatrace, "-q", "-i", small, "-e", HANDLER),
   }
   rows[#rows + 1] = {
     letter = "j", what = "memory for all of them", is_memory = true, is_large = true,
-    read = reader(big, bench.events, luatrace, "-q", "-i", big, "-e", HANDLER),
+    read = reader(big, total, luatrace, "-q", "-i", big, "-e", HANDLER),
   }
   return rows
 end

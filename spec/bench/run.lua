@@ -2,7 +2,7 @@
 -- Usage: lua spec/bench/run.lua BUILD-FOLDER [--quick] [--runs N] [--only LETTERS]
 -- Every way reads its own recording of the same load, in a process of its own, buffer filled
 -- and tracing off before the clock starts. The ways take turns, run after run.
-local build, options = nil, { runs = 5, events = 400000, only = "abcdefghijk",
+local build, options = nil, { runs = 5, events = 400000, only = "abcdefghijkl",
   file_events = 5400000 }
 do
   local i = 1
@@ -29,6 +29,7 @@ end
 package.path = "lua/?.lua;lua/?/init.lua;" .. package.path
 package.cpath = build .. "/?.so;" .. package.cpath
 local files = dofile("spec/bench/files.lua")
+local traced = dofile("spec/bench/traced.lua")
 local tracefs = require("tracefs")
 
 local function quote(text)
@@ -316,12 +317,17 @@ for _, memory in ipairs(MEMORY) do
   end
 end
 local bench = {
-  build = build, events = options.file_events, nr = NR, cpu = cpu, work_file = work_file,
-  command = command, lua_command = lua_command, run = run, measure = whole_process,
+  build = build, events = options.events, file_events = options.file_events, nr = NR, cpu = cpu,
+  work_file = work_file, command = command, lua_command = lua_command, run = run,
+  measure = whole_process,
   has_program = has_program, perf_missing = perf_missing,
+  read_figures = function(path) return parse(read_file(path)) end,
 }
 for _, file in ipairs(options.only:find("j", 1, true) and files.rows(bench) or {}) do
   rows[#rows + 1] = { file = file, samples = {} }
+end
+for _, way in ipairs(options.only:find("l", 1, true) and traced.rows(bench) or {}) do
+  rows[#rows + 1] = { traced = way, samples = {} }
 end
 if options.only:find("g", 1, true) then
   for _, start in ipairs(STARTS) do
@@ -329,7 +335,7 @@ if options.only:find("g", 1, true) then
   end
 end
 for _, row in ipairs(rows) do
-  local missing = (row.way or row.start or row.memory or row.file).missing
+  local missing = (row.way or row.start or row.memory or row.file or row.traced).missing
   row.why_not = missing and missing() or nil
 end
 
@@ -343,8 +349,8 @@ for i = 1, options.runs do
         if result and (result.events or 0) == 0 then
           result, why = nil, "it read no event"
         end
-      elseif row.memory or row.file then
-        result, why = (row.memory or row.file).read()
+      elseif row.memory or row.file or row.traced then
+        result, why = (row.memory or row.file or row.traced).read()
       else
         result, why = row.start.read()
       end
@@ -381,6 +387,8 @@ for _, row in ipairs(rows) do
     row.median, row.least, row.most = spread(row.samples, cost)
   elseif row.file and not row.why_not then
     files.settle(row, spread)
+  elseif row.traced and not row.why_not then
+    traced.settle(row, spread)
   end
 end
 
@@ -500,6 +508,7 @@ local section
 for at, row in ipairs(rows) do
   local heading = row.load and row.load.label
     or row.file and "file: the whole process, for each event of a trace file"
+    or row.traced and "traced: wall time of the load, for each switch of its two tasks"
     or row.memory and "memory: in the process alone, for each pair or value"
     or "starting: wall time and memory of the process"
   if heading ~= section then
@@ -515,6 +524,8 @@ for at, row in ipairs(rows) do
     end
   elseif row.file then
     files.add(rows, row, add)
+  elseif row.traced then
+    traced.add(rows, row, add)
   else
     add_start(row)
   end

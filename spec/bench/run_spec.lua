@@ -1,7 +1,7 @@
 local helper = require "spec.support.helper"
 
 -- The sanitizers' runs have enough with what is ours and quick.
-local ONLY = helper.short and "bchik" or "abcdefghijk"
+local ONLY = helper.short and "bchikl" or "abcdefghijkl"
 
 -- What the benchmark measures is nobody's failure; that it measures everything is checked.
 describe("make bench", function()
@@ -15,12 +15,14 @@ describe("make bench", function()
     local rows = {}
     for line in out:gmatch("[^\n]+") do
       section = line:match("^   ([%w_]+:[%w_]+)$") or line:match("^   (starting):")
-        or line:match("^   (memory):") or line:match("^   (file):") or section
+        or line:match("^   (memory):") or line:match("^   (file):")
+        or line:match("^   (traced):") or section
       local letter, rest = line:match("^(%l)  (.*)$")
       if letter then
         table.insert(rows, letter .. " " .. section)
         -- A number, or the reason why there is none.
         local said = rest:find("%d%.%d") or rest:find("not installed") or rest:find("cannot")
+          or rest:find("has no")
         assert.truthy(said, line)
       end
     end
@@ -36,6 +38,15 @@ describe("make bench", function()
     for letter in ("jjjjjjj"):gmatch("[" .. ONLY .. "]") do
       table.insert(expected, letter .. " file")
     end
+    -- the load without a tracer; each way's line and the one of its CPU time, or why there is none
+    local ways = 0
+    for i = #rows, 1, -1 do
+      if rows[i] == "l traced" then
+        table.remove(rows, i)
+        ways = ways + 1
+      end
+    end
+    assert.is_true(ways >= 5, out)
     local starts = 0
     for i = #rows, 1, -1 do
       if rows[i] == "g starting" then
