@@ -117,4 +117,22 @@ else()
     OUTPUT_NAME luatrace
     LUATRACE_ARCHIVES ON
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/static)
+  # Debian 13's libelf.a calls functions (eu_tsearch, ...) that no archive of its elfutils has.
+  if(LIBELF_HEADER AND LIBELF_LIBRARY AND NOT LUATRACE_LIBELF STREQUAL OFF)
+    include(CheckCSourceCompiles)
+    set(CMAKE_REQUIRED_INCLUDES ${LIBELF_HEADER})
+    set(CMAKE_REQUIRED_LINK_OPTIONS -static)
+    set(CMAKE_REQUIRED_LIBRARIES elf z)
+    check_c_source_compiles("#include <gelf.h>
+      int main(void) { return elf_end(elf_begin(0, ELF_C_READ, 0)); }" LIBELF_IS_ARCHIVE)
+    unset(CMAKE_REQUIRED_INCLUDES)
+    unset(CMAKE_REQUIRED_LINK_OPTIONS)
+    unset(CMAKE_REQUIRED_LIBRARIES)
+    if(NOT LIBELF_IS_ARCHIVE)
+      message(STATUS "no static program can have this libelf: "
+        "in luatrace as one static file uprobes are by offset only, not by a function's name")
+      # Compiled without HAVE_LIBELF, and in the place of the engine's.
+      target_sources(luatrace_static PRIVATE csrc/engine/elfsym.c)
+    endif()
+  endif()
 endif()
