@@ -31,7 +31,7 @@ local HANDLER <const> = [[
 function files.rows(bench)
   local luatrace, total = bench.build .. "/luatrace", bench.file_events
   local big, small = bench.work_file "big.dat", bench.work_file "small.dat"
-  local perf_data = bench.work_file "perf.data"
+  local perf_data = bench.work_file "kept-perf.data"
   -- by file, once it is made
   local counts, problem = {}, nil
 
@@ -140,7 +140,7 @@ end
 --- Removes what was made.
 ---@param bench table as for rows()
 function files.clean(bench)
-  for _, name in ipairs { "big.dat", "small.dat", "perf.data" } do
+  for _, name in ipairs { "big.dat", "small.dat", "kept-perf.data" } do
     os.remove(bench.work_file(name))
   end
 end

@@ -508,7 +508,7 @@ local section
 for at, row in ipairs(rows) do
   local heading = row.load and row.load.label
     or row.file and "file: the whole process, for each event of a trace file"
-    or row.traced and "traced: wall time of the load, for each switch of its two tasks"
+    or row.traced and "traced: CPU time of the load, for each switch of its two tasks"
     or row.memory and "memory: in the process alone, for each pair or value"
     or "starting: wall time and memory of the process"
   if heading ~= section then
