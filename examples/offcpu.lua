@@ -38,7 +38,8 @@
 --   unseen      went twice without having come back: some kernels of virtual machines do not
 --               record the switch from an idle CPU to a task
 --   voided      given up, because events were lost meanwhile
---   still off   not back when the run ended: long waits are not in the sums before they are over
+--   still off   not back when the run ended: long waits are not in the sums before they are over.
+--               Tasks that have ended are not in it
 --
 --   Then the stacks with the longest time in all, the outermost function first; "[no stack]" where
 --   the kernel recorded none. With --user the program's functions stand before them, as far as
@@ -101,12 +102,14 @@ if not is_named then
   parser:error("--comm: " .. why)
 end
 
--- What a task has that was pushed aside, whatever it was about to wait for.
-local PREEMPTED <const> = 0x100
+-- What a task has that was pushed aside, whatever it was about to wait for; and one that has ended
+-- (X, Z). That never comes back: the next of its pid is another task.
+local PREEMPTED <const>, ENDED <const> = 0x100, 0x30
 
 local function is_wanted(delta, pid, start)
   local waits = start.prev_state ~= 0 and start.prev_state & PREEMPTED == 0
   return pid ~= 0
+    and start.prev_state & ENDED == 0
     and (not options.pid or pid == options.pid)
     and is_named(start.prev_comm)
     and (options.state == "all" or waits == (options.state == "blocked"))
@@ -196,11 +199,6 @@ trace:at_end(function()
     intervals = intervals, total_ns = sum_ns, unseen = unseen,
     voided = counts.voided + counts.evicted, still_off = still_off(),
   }
-  if options.flame then
-    assert(core.replace(options.flame, times:flame {
-      title = ("Off the CPU (%s)"):format(options.state), unit = "ns",
-    }))
-  end
   if options.folded then
     io.write(times:text())
   elseif trace.format == "json" or trace.format == "csv" then
@@ -218,5 +216,11 @@ trace:at_end(function()
     print(("%d intervals, %s; %d unseen, %d voided, %d still off"):format(sums.intervals,
       units.format(sums.total_ns, "ns"), sums.unseen, sums.voided, sums.still_off))
     print_stacks()
+  end
+  -- Behind all else, which is there also when the file cannot be written.
+  if options.flame then
+    assert(core.replace(options.flame, times:flame {
+      title = ("Off the CPU (%s)"):format(options.state), unit = "ns",
+    }))
   end
 end)

@@ -164,6 +164,15 @@ describe("examples/offcpu.lua", function()
     assert.truthy(found.stack[1].stack:find("wait", 1, true), out)
   end)
 
+  it("prints what it has seen also when the picture cannot be written", function()
+    local status, out, err = helper.run {
+      "-q", "-i", "examples/demo.dat", OFFCPU, "--flame", "/nowhere/x.svg",
+    }
+    assert.equal(1, status)
+    assert.matches("^no interval\n\n0 intervals, ", out)
+    assert.matches("cannot write to '/nowhere/x.svg'", err, 1, true)
+  end)
+
   it("refuses options that make no sense", function()
     for _, words in ipairs {
       { OFFCPU, "--state", "asleep" }, { OFFCPU, "--top", "0" }, { OFFCPU, "--pid", "x" },
@@ -173,6 +182,58 @@ describe("examples/offcpu.lua", function()
       assert.equal(1, status)
       assert.equal("", out)
       assert.truthy(err:find(words[2], 1, true) or err:find(words[3], 1, true), err)
+    end
+  end)
+end)
+
+-- Sequences that no load makes on purpose, brought to the script's pair one by one.
+describe("the bookkeeping of examples/offcpu.lua", function()
+  local made_events = require "spec.support.made_events"
+  local pair, make, at_end, printed
+
+  local function start(...)
+    local set = made_events.new()
+    printed = {}
+    make = set.add("sched:sched_switch", {
+      { "prev_comm", "char[16]" }, { "prev_pid", "int" }, { "prev_state", "s64" },
+      { "next_pid", "int" },
+    })
+    package.loaded["tracefs.script"] = {
+      args = { ... },
+      format = "json",
+      pair = function(_, options)
+        pair = require("tracefs.pair").new(options, set.find)
+        return pair
+      end,
+      at_end = function(_, fn) at_end = fn end,
+      print = function(_, object) printed[object.type] = object end,
+    }
+    assert(loadfile(OFFCPU))()
+  end
+
+  after_each(function()
+    package.loaded["tracefs.script"] = nil
+  end)
+
+  local function switch(now, prev, state, next_pid)
+    pair:feed(make({ prev_comm = "task" .. prev, prev_pid = prev, prev_state = state,
+      next_pid = next_pid }, { common_timestamp = now, common_cpu = 1 }))
+  end
+
+  it("does not wait for a task that has ended, nor take another one of its pid for it", function()
+    for _, state in ipairs { "blocked", "all" } do
+      start("--state", state)
+      switch(100, 7, 0x20, 0)  -- Z
+      switch(110, 8, 0x10, 0)  -- X
+      switch(120, 9, 1, 0)
+      switch(130, 10, 2, 0)
+      switch(900, 0, 0, 8)
+      switch(950, 0, 0, 10)
+      at_end()
+      local sums = printed.offcpu
+      assert.same({ 1, 820, 1, 0 },
+        { sums.intervals, sums.total_ns, sums.still_off, sums.unseen }, state)
+      assert.equal("task10", printed.task.comm)
     end
   end)
 end)
