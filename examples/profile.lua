@@ -59,6 +59,7 @@
 
 local argparse = require "argparse"
 local core = require "tracefs.core"
+local escape = require "tracefs.escape"
 local trace = require "tracefs.script"
 local tracefs = require "tracefs"
 
@@ -186,12 +187,12 @@ end
 local function print_table(list)
   local width = 4
   for i = 1, math.min(options.top, #list) do
-    width = math.max(width, #list[i].comm)
+    width = math.max(width, #escape.line(list[i].comm))
   end
   print(("%-" .. width .. "s  samples   share  kernel"):format("task"))
   for i = 1, math.min(options.top, #list) do
     local task = list[i]
-    print(("%-" .. width .. "s  %7d  %5.1f%%  %5.1f%%"):format(task.comm, task.samples,
+    print(("%-" .. width .. "s  %7d  %5.1f%%  %5.1f%%"):format(escape.line(task.comm), task.samples,
       percent(task.samples, samples), percent(task.kernel, task.samples)))
   end
   if #list > options.top then
@@ -224,9 +225,6 @@ end
 
 trace:at_end(function()
   local list = sorted_tasks()
-  if options.flame then
-    assert(core.replace(options.flame, folded:flame { title = "Busy CPUs" }))
-  end
   if options.folded then
     io.write(folded:text())
   elseif trace.format == "json" or trace.format == "csv" then
@@ -240,5 +238,9 @@ trace:at_end(function()
       samples, without_stack, percent(samples - in_kernel - without_stack, samples),
       percent(in_kernel, samples)))
     print_stacks()
+  end
+  -- Behind all else, which is there also when the file cannot be written.
+  if options.flame then
+    assert(core.replace(options.flame, folded:flame { title = "Busy CPUs" }))
   end
 end)

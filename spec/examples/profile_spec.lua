@@ -152,6 +152,22 @@ describe("examples/profile.lua", function()
     assert.equal("no sample\n", run { "-c", "true", PROFILE, "--comm", "no-such-task" })
   end)
 
+  it("prints what it has seen also when the picture cannot be written", function()
+    local status, out, err = helper.run {
+      "-q", "-i", "examples/demo.dat", PROFILE, "--flame", "/nowhere/x.svg",
+    }
+    assert.same({ 1, "no sample\n" }, { status, out })
+    assert.matches("cannot write to '/nowhere/x.svg'", err, 1, true)
+  end)
+
+  it("keeps a name in its column", function()
+    local path = helper.tmpdir() .. "/x\ty"
+    assert(os.execute(("cp %s %s"):format(helper.quote(helper.program "support/load"),
+      helper.quote(path))))
+    local out = run { "-c", helper.quote(path) .. " hogs 1 1 >&2", PROFILE, "--comm", "x?y" }
+    assert.matches("^task +samples +share +kernel\nx\\ty +%d+ ", out)
+  end)
+
   it("refuses options that make no sense", function()
     for _, words in ipairs {
       { PROFILE, "--top", "0" }, { PROFILE, "--pid", "x" }, { PROFILE, "--stacks", "none" },
