@@ -32,6 +32,7 @@
 --   alone         ended without a beginning that was seen: issued before the trace began, or
 --                 the later part of a request that ended in parts
 --
+--   Requests are those of whole disks: of a partition, --device means the disk that it is on.
 --   Devices have the names of this machine, those of a recording (-i) their numbers.
 --   With luatrace -f json every line of the table is an object, with times in ns; with -f csv a
 --   row.
@@ -51,7 +52,12 @@ parser:option("--device", "Only this one, as vda or 254:0; may be given several 
 parser:flag("--no-histogram", "Only the table.")
 local options = parser:parse(trace.args)
 
-local filter = #options.device > 0 and { dev = options.device } or nil
+-- Partitions have no requests of their own.
+local disks = {}
+for i, dev in ipairs(options.device) do
+  disks[i] = devices.disk(dev)
+end
+local filter = #disks > 0 and { dev = disks } or nil
 
 local latencies = aggregate.new {
   "count", "minimum", "average", "p50", "p90", "p99", "maximum", name = "block_request",

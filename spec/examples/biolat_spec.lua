@@ -206,4 +206,20 @@ describe("the bookkeeping of examples/biolat.lua", function()
     assert.equal("0 requests 0 again 1 voided 0 open 1 alone", counts())
     assert.is_nil(printed["8:0 read"])
   end)
+
+  it("looks at the disk of a partition", function()
+    local devices = require "tracefs.devices"
+    local real, wanted = devices.disk, nil
+    finally(function() devices.disk = real end)
+    devices.disk = function(dev) return dev & ~15 end
+    local script = package.loaded["tracefs.script"]
+    script.args = { "--device", "8:1", "--device", "9:0" }
+    script.pair = function(_, options)
+      wanted = { options.start.filter, options.stop.filter }
+      return {}
+    end
+    assert(loadfile(BIOLAT))()
+    local both = { dev = { 8 << 20, 9 << 20 } }
+    assert.same({ both, both }, wanted)
+  end)
 end)
