@@ -19,8 +19,8 @@
 --
 --   3 connections; 1 more began before the trace, or where events were lost
 --
---   pid, task    who has connected; of the side that was connected to, who has first sent or
---                received. "-" when nobody has
+--   pid, task    the thread that has connected; of the side that was connected to, the one that
+--                has first sent or received. "-" when nobody has
 --   sent, recvd  bytes that the process has handed over and taken; "-" when it cannot be known.
 --                What splice and mmap take is not in it, nor is what was sent again
 --   time         until the kernel is done with it. That is so for the side that closes first when
@@ -70,6 +70,8 @@ local MSG_PEEK <const> = 2
 local TCP <const> = "protocol == 6"
 
 local has_bytes = trace.instance.file ~= nil or tracefs.event("sock:sock_send_length") ~= nil
+-- The first row of a CSV table says which columns there are.
+local absent = trace.format == "csv" and "" or nil
 -- By the address of the socket.
 local open = {}
 local ended, before = 0, 0
@@ -112,15 +114,20 @@ local function show(object)
       object.remote_port)))
 end
 
+local function is_wanted(port, peer)
+  return not next(wanted) or wanted[port] or wanted[peer]
+end
+
 local function finish(socket, ts, oldstate, family, saddr, daddr, saddr6, daddr6)
   local port, peer = socket.port, socket.peer
-  if next(wanted) and not wanted[port] and not wanted[peer] then
+  if not is_wanted(port, peer) then
     return
   end
   ended = ended + 1
   show {
-    type = "connection", time_ns = ts, duration_ns = ts - socket.since, pid = socket.pid,
-    comm = socket.comm, sent = has_bytes and socket.sent or nil,
+    type = "connection", time_ns = ts, duration_ns = ts - socket.since,
+    pid = socket.pid or absent, comm = socket.comm or absent,
+    sent = has_bytes and socket.sent or nil,
     received = has_bytes and socket.received or nil, ended = ENDED[oldstate] or tostring(oldstate),
     ["local"] = address(family, saddr, saddr6), local_port = port,
     remote = address(family, daddr, daddr6), remote_port = peer,
@@ -140,7 +147,8 @@ trace:on("sock:inet_sock_set_state", {
     open[sk] = socket
   end
   if not socket then
-    if newstate == CLOSE and oldstate ~= CLOSE and oldstate ~= LISTEN then
+    if newstate == CLOSE and oldstate ~= CLOSE and oldstate ~= LISTEN
+      and is_wanted(port, peer) then
       before = before + 1
     end
     return

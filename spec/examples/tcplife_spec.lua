@@ -167,6 +167,11 @@ describe("the bookkeeping of examples/tcplife.lua", function()
     assert.equal(2, #printed)
     assert.equal("2001:db8:0:1::2", printed[1].remote)
     assert.equal("::ffff:10.1.2.3", printed[2].remote)
+    -- of those that began before the trace, too
+    state(300, 3, 4, CLOSE)
+    state(310, 4, 4, CLOSE)
+    at_end()
+    assert.same({ type = "total", connections = 2, before = 1 }, printed[3])
     start()
     for sk, v6 in ipairs { LOOPBACK, ("\0"):rep(16), "\xfe\x80" .. ("\0"):rep(14) } do
       state(100, sk, 3, ESTABLISHED, v6)
