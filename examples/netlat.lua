@@ -207,6 +207,9 @@ local packets = trace:pair {
 
 -- What is under way now, and with it how many packets were queued.
 local function complete_counters()
+  for _, found in pairs(counters) do
+    found.open = 0
+  end
   for _, packet in ipairs(packets:open()) do
     count(packet.values.name, "open")
   end

@@ -321,6 +321,35 @@ describe("the bookkeeping of examples/netlat.lua", function()
     assert.equal("1 queued 0 paired 0 freed 0 again 1 voided 0 open 1 received 1 alone", counts())
   end)
 
+  it("counts what is open anew for each table, also where nothing starts anew", function()
+    local report, lines = nil, {}
+    local set = made_events.new()
+    local make_queue
+    for _, label in ipairs {
+      "net:net_dev_queue", "net:netif_receive_skb", "skb:consume_skb", "skb:kfree_skb",
+    } do
+      local made = set.add(label, { { "skbaddr", "u64" }, { "name", "char[16]" } })
+      make_queue = make_queue or made
+    end
+    local script = package.loaded["tracefs.script"]
+    script.args, script.format = { "--interval", "1" }, "prometheus"
+    script.pair = function(_, options)
+      pair = require("tracefs.pair").new(options, set.find)
+      return pair
+    end
+    script.every = function(_, _, fn) report = fn end
+    assert(loadfile(NETLAT, "t", setmetatable({
+      print = function(line) lines[#lines + 1] = line or "" end,
+    }, { __index = _G })))()
+    pair:feed(make_queue({ skbaddr = 7, name = "lo" }, { common_timestamp = 100 }))
+    report()
+    report()
+    at_end()
+    for i = 1, 3 do
+      assert.matches("^lo +1 +0 +0 +0 +0 +1 +0 +0$", lines[4 * i])
+    end
+  end)
+
   it("tells devices apart", function()
     queue(7, 100, "veth0")
     receive(7, 140, "lo")
