@@ -36,6 +36,7 @@
 
 local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
+local escape = require "tracefs.escape"
 local tracefs = require "tracefs"
 local trace = require "tracefs.script"
 
@@ -102,8 +103,8 @@ local function ended(pid, comm, now, result)
     counted:count(comm, result < 0 and ended_how or "ok")
     return
   end
-  print(("%-10.6f %-16s %-7d %-7s %s"):format((now - first) / 1e9, comm, pid, ended_how,
-    name or "?"))
+  print(("%-10.6f %-16s %-7d %-7s %s"):format((now - first) / 1e9, escape.line(comm), pid,
+    ended_how, name and escape.line(name) or "?"))
 end
 
 local function began(pid, now, name, flags)

@@ -38,6 +38,7 @@
 
 local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
+local escape = require "tracefs.escape"
 local trace = require "tracefs.script"
 
 local function whole_number(text)
@@ -54,7 +55,13 @@ parser:option("--by", "One line for each task, for all tasks of a name, or for a
 parser:option("--top", "Lines of the table."):argname("N"):default("10"):convert(whole_number)
 parser:option("--comm", "Only tasks of this name; * and ? stand for others."):argname("NAME")
 parser:option("--size", "Different tasks and calls that there is place for."):argname("ROWS")
-  :default("8192"):convert(whole_number)
+  :default("8192"):convert(function(text)
+    local number = whole_number(text)
+    if not number or number < 65 or number > 131072 then
+      return nil, ("--size takes from 65 to 131072 rows, not '%s'"):format(text)
+    end
+    return number
+  end)
 parser:flag("--in-lua", "Count here and not in the kernel.")
 local options = parser:parse(trace.args)
 
@@ -134,7 +141,7 @@ local function print_table()
   print(("%-20s %8s  %-26s %8s"):format("task", "pid", "call", "calls"))
   for i = 1, math.min(options.top, #order) do
     local line = order[i]
-    print(("%-20s %8s  %-26s %8d"):format(line.comm, line.pid, line.call, line.calls))
+    print(("%-20s %8s  %-26s %8d"):format(escape.line(line.comm), line.pid, line.call, line.calls))
   end
   if #order > options.top then
     print(("... and %d more lines"):format(#order - options.top))

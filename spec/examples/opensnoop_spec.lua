@@ -142,3 +142,26 @@ describe("examples/opensnoop.lua", function()
     assert.matches("%-%-name takes a Lua pattern", err)
   end)
 end)
+
+-- Names that nobody here has, brought to the script's handlers.
+describe("the lines of examples/opensnoop.lua", function()
+  it("are one for each call, whatever the names are", function()
+    local handlers, lines = {}, {}
+    package.loaded["tracefs.script"] = {
+      args = {}, format = "text", instance = { file = "made" },
+      on = function(_, event, _, handler) handlers[event] = handler end,
+      at_start = function() end, at_end = function() end, on_lost = function() end,
+    }
+    finally(function() package.loaded["tracefs.script"] = nil end)
+    assert(loadfile(OPENSNOOP, "t", setmetatable({
+      print = function(line) lines[#lines + 1] = line end,
+    }, { __index = _G })))()
+    handlers["syscalls:sys_enter_openat"] {
+      common_pid = 7, common_timestamp = 100, __filename_val = "a\n0.1 sh 1 3 /etc/shadow",
+    }
+    handlers["syscalls:sys_exit_openat"](7, "x\ny", 1000100, 3)
+    assert.same({
+      "0.001000   x\\ny             7       3       a\\n0.1 sh 1 3 /etc/shadow",
+    }, lines)
+  end)
+end)

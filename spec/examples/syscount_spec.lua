@@ -94,4 +94,22 @@ describe("examples/syscount.lua", function()
     assert.equal(1, status)
     assert.matches("a name with a quote in it", err)
   end)
+
+  it("keeps a name on its line", function()
+    local status, out, err = helper.run {
+      "-c", ("%s --name %s syscalls 7 --nr 1048601 >/dev/null"):format(
+        helper.quote(helper.program "support/load"), helper.quote "x\ny"),
+      SYSCOUNT, "--in-lua", "--comm", "x?y-calls", "--top", "100",
+    }
+    assert.equal(0, status, err)
+    assert.matches("\nx\\ny%-calls +%d+  1048601 +7\n", out)
+  end)
+
+  it("refuses a size that no kernel's table has", function()
+    for _, size in ipairs { "64", "131073", "many" } do
+      local status, out, err = helper.run { SYSCOUNT, "--size", size }
+      assert.same({ 1, "" }, { status, out })
+      assert.truthy(err:find(("takes from 65 to 131072 rows, not '%s'"):format(size), 1, true), err)
+    end
+  end)
 end)
