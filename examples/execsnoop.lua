@@ -19,14 +19,15 @@
 --   3 programs started
 --
 --   time    seconds since the first line
---   parent  the process that made this one; "-" when that was before the trace began, or when
---           events were lost since. A process that was there already, or execs again, has the
---           parent that it had.
+--   parent  the process that made this one, of several threads the one that did it; "-" when
+--           that was before the trace began, or when events were lost since. A process that was
+--           there already, or execs again, has the parent that it had.
 --   file    as the caller named it, which may be relative to where the caller was; control
 --           characters and other bytes that are no text are shown as escapes
 --
 --   With --summary there is a line for each file instead, with how often it was started.
---   With luatrace -f json every line is an object, with time_ns of the trace's clock.
+--   With luatrace -f json every line is an object, with time_ns of the trace's clock; with -f csv
+--   a row.
 --
 -- Overhead
 --   Three events for each process that is started. That costs a few microseconds beside the
@@ -60,9 +61,14 @@ end)
 -- A pid may have been used again in the gap.
 trace:on_lost(function() parents = {} end)
 
+-- The first row of a CSV table says which columns there are.
+local absent = trace.format == "csv" and "" or nil
+
 local function show(ts, pid, file)
-  if trace.format == "json" then
-    trace:print { type = "exec", time_ns = ts, pid = pid, parent = parents[pid], file = file }
+  if trace.format == "json" or trace.format == "csv" then
+    trace:print {
+      type = "exec", time_ns = ts, pid = pid, parent = parents[pid] or absent, file = file,
+    }
     return
   end
   if not first_ts then
@@ -86,11 +92,13 @@ trace:on("sched:sched_process_exec", {
 end)
 
 trace:at_end(function()
-  if trace.format == "json" then
+  if trace.format == "json" or trace.format == "csv" then
     for _, row in ipairs(options.summary and files:rows() or {}) do
       trace:print { type = "file", file = row.file or "(other)", starts = row.count }
     end
-    trace:print { type = "total", starts = started }
+    if trace.format ~= "csv" then
+      trace:print { type = "total", starts = started }
+    end
     return
   end
   if options.summary and started > 0 then

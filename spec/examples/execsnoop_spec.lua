@@ -75,4 +75,14 @@ describe("examples/execsnoop.lua", function()
     assert.equal(1, status)
     assert.matches("a name with a quote in it", err)
   end)
+
+  it("is a table, whoever started the first", function()
+    local status, out, err = helper.run {
+      "-f", "csv", "-c", ("cd %s && ./one; ./one"):format(helper.quote(programs())), EXECSNOOP,
+      "--file", "./one", timeout = 60,
+    }
+    assert.same({ 0, "" }, { status, err })
+    assert.matches("^type,file,parent,pid,time_ns,more\r\n"
+      .. "exec,./one,%d*,%d+,%d+,\r\nexec,./one,%d*,%d+,%d+,\r\n$", out)
+  end)
 end)
