@@ -103,47 +103,50 @@ local function split_filter(text)
   return (text:sub(1, at - 1):gsub("/", ":")), text:sub(at + 1)
 end
 
--- The filters of each event: one of them has to let a record through.
+-- The filters of each event, one of which has to let a record through; and all of them.
 local function filters_by_event(filters, list, path)
-  local by_event = {}
-  for _, text in ipairs(filters) do
+  local by_event, all = {}, {}
+  for i, text in ipairs(filters) do
     local pattern, filter = split_filter(text)
     local chosen = pattern and matcher({ pattern }, list, path)
+    local found = { text = filter, is_for_all = not chosen }
+    all[i] = found
     for _, event in ipairs(list) do
       if not chosen or chosen[event] then
         by_event[event] = by_event[event] or {}
-        table.insert(by_event[event], { text = filter, is_for_all = not chosen })
+        table.insert(by_event[event], found)
       end
     end
   end
-  return by_event
+  return by_event, all
 end
 
--- A filter for all events keeps those that have its fields.
+-- A filter for all events keeps those that have its fields, of which there has to be one.
 local function set_filters(source, filters, list)
-  local by_event = filters_by_event(filters, list, source.path)
-  local has_taken, refusal = false, nil
+  local by_event, all = filters_by_event(filters, list, source.path)
   for _, event in ipairs(list) do
     local texts = {}
     for _, filter in ipairs(by_event[event] or {}) do
       local ok, message = source:set_filter(event.system, event.name, filter.text)
       if ok then
         texts[#texts + 1] = ("(%s)"):format(filter.text)
+        filter.is_taken = true
       elseif filter.is_for_all then
-        refusal = refusal or message
+        filter.refusal = filter.refusal or message
       else
         error(message, 0)
       end
     end
     if #texts > 0 then
-      has_taken = true
       source:set_filter(event.system, event.name, table.concat(texts, " || "))
     else
       source.stream:select(event.id, false)
     end
   end
-  if not has_taken and refusal then
-    error(refusal, 0)
+  for _, filter in ipairs(all) do
+    if not filter.is_taken and filter.refusal then
+      error(filter.refusal, 0)
+    end
   end
 end
 

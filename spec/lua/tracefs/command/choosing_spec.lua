@@ -33,4 +33,20 @@ describe("tracefs.command.choosing", function()
     local ok, message = pcall(choosing.open, "/nonexistent", options)
     assert.same({ false, "cannot open /nonexistent: No such file or directory" }, { ok, message })
   end)
+
+  it("refuses a filter that fits no event, also beside one that does", function()
+    local function open(...)
+      local options = words.parse(choosing.options, { ... }, choosing.many)
+      local ok, result = pcall(choosing.open, "examples/demo.dat", options)
+      if ok then
+        result:close()
+        return nil
+      end
+      return result
+    end
+    assert.is_nil(open("-F", "len > 100", "-F", "net_dev_queue:len > 1"))
+    assert.matches("nosuch", open("-F", "nosuch == 1"), 1, true)
+    assert.matches("nosuch", open("-F", "len > 100", "-F", "nosuch == 1"), 1, true)
+    assert.matches("len >", open("-F", "len >", "-F", "len > 100"), 1, true)
+  end)
 end)
