@@ -275,6 +275,22 @@ end
 ---@field script? string path or "-"
 ---@field args string[] of the script
 
+-- What a list, and what this kernel offers, have no use for.
+local OF_SCRIPTS <const> = {
+  { "--user", "user" }, { "--top", "top" }, { "-c", "command" }, { "-p", "pid" },
+  { "-d", "duration" }, { "-b", "buffer_kb" }, { "-C", "clock" }, { "--listen", "listen" },
+  { "--strict", "strict" }, { "--dry-run", "dry_run" },
+}
+
+local function first_of_script(parsed)
+  for _, option in ipairs(OF_SCRIPTS) do
+    local value = parsed[option[2]]
+    if value and (type(value) ~= "table" or #value > 0) then
+      return option[1]
+    end
+  end
+end
+
 local function check(parsed)
   if parsed.help or parsed.version then
     return nil
@@ -294,14 +310,17 @@ local function check(parsed)
   elseif parsed.instance or parsed.partial then
     return ("%s belongs to -i FILE"):format(parsed.instance and "-B" or "--partial")
   end
-  if parsed.list or parsed.info then
+  if parsed.output == "" then
+    return "-o is empty"
+  elseif parsed.list or parsed.info then
     local mode = parsed.list and "-l" or "--info"
+    local option = first_of_script(parsed)
     if parsed.list and parsed.info then
       return "-l and --info do not go together"
-    elseif parsed.user then
-      return ("--user does not go with %s: it is for scripts"):format(mode)
-    elseif parsed.top then
-      return ("--top does not go with %s: it is for scripts"):format(mode)
+    elseif option then
+      return ("%s does not go with %s: it is for scripts"):format(option, mode)
+    elseif parsed.format ~= "text" and parsed.format ~= "json" then
+      return ("-f %s does not go with %s, which has text and json"):format(parsed.format, mode)
     elseif what then
       return ("%s does not go with %s"):format(mode, parsed.script and
         ("'%s'"):format(parsed.script) or what)
@@ -319,8 +338,6 @@ local function check(parsed)
     return "--top does not go with --dry-run"
   elseif parsed.command == "" then
     return "-c is empty"
-  elseif parsed.output == "" then
-    return "-o is empty"
   end
 end
 

@@ -136,6 +136,22 @@ describe("the command line", function()
     assert.matches("-l does not go with -e", refused("-l", "-e", "x"), 1, true)
     assert.matches("--info does not go with 's'", refused("--info", "s"), 1, true)
     assert.matches("-l and --info", refused("-l", "--info"), 1, true)
+    assert.matches("-o is empty", refused("-o", "", "-l"), 1, true)
+  end)
+
+  it("refuses with a list what only scripts have a use for", function()
+    for _, mode in ipairs { "-l", "--info" } do
+      for _, words in ipairs { { "-c", "true" }, { "-p", "1" }, { "-d", "1" }, { "-b", "64" },
+        { "-C", "boot" }, { "--listen", "9464" }, { "--strict" }, { "--dry-run" }, { "--top" } } do
+        local option = words[1]
+        words[#words + 1] = mode
+        assert.equal(("%s does not go with %s: it is for scripts"):format(option, mode),
+          refused(table.unpack(words)))
+      end
+      assert.equal(("-f csv does not go with %s, which has text and json"):format(mode),
+        refused("-f", "csv", mode))
+      assert.equal("json", parse("-f", "json", mode).format)
+    end
   end)
 
   it("explains every option, in lines that fit", function()
