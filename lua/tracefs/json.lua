@@ -49,6 +49,10 @@ function json.number(number)
 end
 
 local function is_list(value)
+  local meta = getmetatable(value)
+  if type(meta) == "table" and meta.__jsontype == "array" then
+    return true
+  end
   local count, seen = #value, 0
   for _ in pairs(value) do
     seen = seen + 1
@@ -125,6 +129,7 @@ function prepare(value, other, inside)
 end
 
 --- Any value of strings, numbers, booleans and tables. A table whose keys are 1 to n is an array,
+--- and so is one whose metatable has `__jsontype = "array"` (as dkjson gives it to what it reads);
 --- any other, the empty one too, an object. Raises for what JSON cannot hold.
 ---@param value any
 ---@param other? fun(value: any): string? the JSON of values of other types

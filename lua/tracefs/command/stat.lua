@@ -28,7 +28,7 @@ Options:
 end
 
 local function events_of(instance)
-  local list = {}
+  local list = setmetatable({}, { __jsontype = "array" })
   for label in must(instance:read "set_event"):gmatch "[^\n]+" do
     list[#list + 1] = label
   end

@@ -1,6 +1,8 @@
 --- What an output has to know of events: which of their fields are unsigned.
 local events = {}
 
+local LISTS <const> = { array = true, bitmask = true, strings = true }
+
 local function live(label)
   return (require("tracefs").event(label))
 end
@@ -21,8 +23,8 @@ function events.finder()
   return finder
 end
 
---- By name, which fields of an event are unsigned numbers or lists of them (true), or addresses and
---- other bytes ("bytes"); nil when nobody knows the event.
+--- By name, which fields of an event are unsigned numbers or lists of them (true), addresses and
+--- other bytes ("bytes"), or other lists ("list"); nil when nobody knows the event.
 ---@param label string
 ---@return table<string, boolean|string>?
 function events.unsigned(label)
@@ -36,7 +38,7 @@ function events.unsigned(label)
       for _, field in ipairs(event:fields()) do
         local is_number = field.kind == "int" or field.kind == "array"
         found[field.name] = field.kind == "bytes" and "bytes" or is_number and not field.signed
-          or nil
+          or LISTS[field.kind] and "list" or nil
       end
     end
     known[finder][label] = found

@@ -4,6 +4,7 @@ local json = require "tracefs.json"
 local record_json = require "tracefs.record_json"
 local rows = require "tracefs.output.rows"
 local text = require "tracefs.output.text"
+local u64 = require("tracefs").u64
 
 local perfetto = {}
 
@@ -149,11 +150,17 @@ function Trace:match(match)
   end
 end
 
+local function number(name, value)
+  return { name = name, json = value and u64(value) or "null" }
+end
+
 function Trace:lost(lost)
   local timestamp = lost.before_ts or lost.after_ts
   if timestamp then
     self:instant(("lost: %s events"):format(lost.count or "unknown number of"), timestamp, lost.cpu,
-      record_json.lost(lost))
+      arguments({ number("cpu", lost.cpu), number("count", lost.count),
+        number("after_ts", lost.after_ts), number("before_ts", lost.before_ts),
+        { name = "why", value = lost.why } }))
   end
 end
 

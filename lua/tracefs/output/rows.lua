@@ -47,6 +47,9 @@ function rows.json(value, names, name)
   local how = names and names[name]
   if how == "bytes" and type(value) == "string" then
     return list_text { value:byte(1, -1) }
+  elseif how == "list" then
+    -- else an empty one would be an object
+    return type(value) == "table" and #value == 0 and "[]" or nil
   end
   local text = rows.number(value, how)
   return text ~= value and text or nil

@@ -9,6 +9,7 @@ describe("json.encode", function()
     assert.equal('"x"', json.encode("x"))
     assert.equal('{"a":[1,2.5,"x",false,{"b":{}}]}', json.encode { a = { 1, 2.5, "x", false,
       { b = {} } } })
+    assert.equal('{"a":[],"b":[1]}', json.encode(dkjson.decode '{"a":[],"b":[1]}'))
   end)
 
   it("keeps integers exact", function()

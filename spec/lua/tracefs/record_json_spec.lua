@@ -119,4 +119,36 @@ describe("record_json", function()
     assert.same({ type = "stats", produced = 3, per_cpu = { { cpu = 0, lost = 2 },
       { cpu = 1, lost = 1 } } }, value)
   end)
+
+  it("writes lists as lists, empty ones too", function()
+    local output_events = require "tracefs.output.events"
+    local rows = require "tracefs.output.rows"
+    local event = made_up("four", 60004, [[
+	field:__data_loc cpumask_t cpus;	offset:8;	size:4;	signed:0;
+	field:__data_loc int[] numbers;	offset:12;	size:4;	signed:1;
+]])
+    finally(output_events.describe_with)
+    output_events.describe_with(function()
+      return event
+    end)
+    local function check(expected, cpus, numbers)
+      local at = 16
+      local function place(bytes)
+        at = at + #bytes
+        return at - #bytes | #bytes << 16
+      end
+      local record = event:record(("<I2I1I1i4I4I4"):pack(60004, 0, 0, 1, place(cpus),
+        place(numbers)) .. cpus .. numbers)
+      assert.truthy(record_json.record(record):find('"fields":' .. expected, 1, true),
+        record_json.record(record))
+      local names, parts = output_events.unsigned("made_up:four"), {}
+      for i, name in ipairs { "cpus", "numbers" } do
+        parts[i] = ('"%s":%s'):format(name, rows.json(record[name], names, name)
+          or record_json.encode(record[name]))
+      end
+      assert.equal(expected, "{" .. table.concat(parts, ",") .. "}")
+    end
+    check('{"cpus":[],"numbers":[]}', ("\0"):rep(8), "")
+    check('{"cpus":[0,2],"numbers":[-1,7]}', "\5" .. ("\0"):rep(7), ("<i4i4"):pack(-1, 7))
+  end)
 end)

@@ -123,6 +123,14 @@ describe("tracefs.output.perfetto", function()
     end
   end)
 
+  it("has the digits of what a viewer would round as text", function()
+    written(function(out)
+      out:lost { cpu = 1, count = 3, after_ts = 1795000000123456789, why = "overrun" }
+    end)
+    assert.truthy(helper.read_file(path):find('"args":{"cpu":1,"count":3,'
+      .. '"after_ts":"1795000000123456789","before_ts":null,"why":"overrun"}', 1, true))
+  end)
+
   local PAIR <const> = [[trace:pair { name = "p", start = "net:net_dev_queue",
     stop = "net:netif_receive_skb", key = "skbaddr", carry = "name",
     on_match = function() matched = (matched or 0) + 1 end }
