@@ -295,7 +295,7 @@ function pair.new(options, find, why)
   local made = core.pair {
     parts = parts.count, carry = #carry, report = parts.report, names = carry,
     stages = parts.stages, into = parts.into, why = why, max = options.max or 100000,
-    timeout = math.floor((options.timeout or 0) * NS), same_cpu = options.same_cpu,
+    timeout = math.ceil((options.timeout or 0) * NS), same_cpu = options.same_cpu,
     keep_first = options.again == "first", on_match = options.on_match,
     on_expired = options.on_expired, on_dropped = options.on_dropped,
     on_unmatched = options.on_unmatched,

@@ -507,4 +507,11 @@ describe("session:pair", function()
     assert.is_false(ok)
     assert.truthy(message:find("does not count time", 1, true), message)
   end)
+
+  it("has no timeout that is too short to be one", function()
+    local made, bring = new { timeout = 1e-10 }
+    bring("a", 100, { id = 1 })
+    made:expire(200)
+    assert.same({ starts = 1, expired = 1 }, nonzero(made))
+  end)
 end)
