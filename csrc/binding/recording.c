@@ -219,14 +219,15 @@ static int recording_step(lua_State *L)
 	return 1;
 }
 
-/* bytes(): of pages taken in, and how many of them step() has dealt with */
+/* bytes(): of pages taken in, how many of them step() has dealt with, own records in those */
 static int recording_bytes(lua_State *L)
 {
 	struct lua_recording *self = check_recording(L, 1);
 
 	lua_pushinteger(L, (lua_Integer)datawrite_bytes(self->writer));
 	lua_pushinteger(L, (lua_Integer)datawrite_done(self->writer));
-	return 2;
+	lua_pushinteger(L, (lua_Integer)datawrite_left_out(self->writer));
+	return 3;
 }
 
 static int recording_path(lua_State *L)

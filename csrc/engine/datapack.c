@@ -177,17 +177,21 @@ static void leave_out_own(struct datawrite *writer, uint8_t *page)
 {
 	struct page_record record;
 	struct page_walk walk;
+	uint64_t count = 0;
 
 	page_walk_start(&walk, &writer->layout, page, writer->layout.size);
 	page_build_start(&writer->rebuilt, walk.ts, walk.lost);
 	while (page_walk_next(&walk, &record)) {
-		if (!own_is(&writer->own, record.data, record.size) &&
-		    !page_build_record(&writer->rebuilt, record.ts, record.data, record.size))
+		if (own_is(&writer->own, record.data, record.size))
+			count++;
+		else if (!page_build_record(&writer->rebuilt, record.ts, record.data, record.size))
 			return;
 	}
 	/* what is damaged stays as it is, for the reader to tell */
-	if (!walk.damage)
-		memcpy(page, page_build_bytes(&writer->rebuilt), writer->layout.size);
+	if (walk.damage)
+		return;
+	memcpy(page, page_build_bytes(&writer->rebuilt), writer->layout.size);
+	writer->left_out += count;
 }
 
 static int copy_chunk(struct datawrite *writer, uint64_t offset, size_t length,

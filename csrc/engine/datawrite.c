@@ -390,6 +390,11 @@ uint64_t datawrite_bytes(const struct datawrite *writer)
 	return writer->bytes;
 }
 
+uint64_t datawrite_left_out(const struct datawrite *writer)
+{
+	return writer->left_out;
+}
+
 uint64_t datawrite_done(const struct datawrite *writer)
 {
 	return writer->done;

@@ -70,6 +70,8 @@ int datawrite_step(struct datawrite *writer, struct trace_error *error);
 /* Bytes of pages taken in, and how many of them a finish has dealt with. */
 uint64_t datawrite_bytes(const struct datawrite *writer);
 uint64_t datawrite_done(const struct datawrite *writer);
+/* The tracer's own records in these, which are not in the file. */
+uint64_t datawrite_left_out(const struct datawrite *writer);
 
 const char *datawrite_path(const struct datawrite *writer);
 

@@ -47,6 +47,7 @@ struct datawrite {
 	uint8_t *chunk;
 	uint8_t *packed;
 	struct page_build rebuilt; /* a page without the tracer's own records */
+	uint64_t left_out;	   /* how many of those there were */
 
 	unsigned int cpu_count;
 	struct write_lane lanes[];

@@ -63,7 +63,7 @@ end
 --- Runs the part of a recording that comes behind its last page.
 ---@param file tracefs.recording
 ---@param events? table list of { system, name } besides what is on
----@param progress? fun(done: integer, all: integer)
+---@param progress? fun(done: integer, all: integer, left_out: integer)
 ---@return boolean? ok
 ---@return string? message
 ---@return integer? errno
@@ -75,8 +75,8 @@ function tracefile.complete(file, events, progress)
     if more == nil then
       ok = nil
     elseif progress then
-      local all, done = file:bytes()
-      progress(done, all)
+      local all, done, left_out = file:bytes()
+      progress(done, all, left_out)
     end
   end
   file:close()

@@ -3,6 +3,7 @@ local core = require "tracefs.core"
 local helper = require "spec.support.helper"
 local lfs = require "lfs"
 local tracecmd = require "spec.support.tracecmd"
+local tracefs = require "tracefs"
 
 local function name()
   return ("spec-capture-%d"):format(helper.pid)
@@ -57,6 +58,19 @@ describe("luatrace record", function()
     assert.equal("\x17\x08\x44tracing6\0", helper.read_file(path):sub(1, 12))
   end)
 
+  it("says how many events are in the file, which its own system calls are not", function()
+    local path = helper.tmpdir() .. "/trace.dat"
+    local status, _, err = helper.run {
+      "record", "-e", "raw_syscalls:sys_enter", "-o", path, "sh", "-c", execs(3) .. "; sleep 0.3",
+    }
+    assert.equal(0, status)
+    local count = 0
+    local session <close> = tracefs.session { file = path }
+    session:on("*", { "common_pid" }, function() count = count + 1 end)
+    session:run()
+    assert.matches(("trace.dat: %d events, "):format(count), err, 1, true)
+  end)
+
   it("ends with Ctrl-C, and the file is complete", function()
     if not tracecmd.is_there() then
       return pending("trace-cmd is not installed")
@@ -103,6 +117,8 @@ describe("luatrace record", function()
       { 2, "%-f needs an event before it", "record", "-f", "a == 1", "-e", "sched" },
       { 2, "'x' is no size in KB", "record", "-b", "x", "-e", "sched" },
       { 2, "is no size in KB", "record", "-b", "99999999999999", "-e", "sched" },
+      { 2, "%-f is empty", "record", "-e", "sched", "-f", "", "-o", path },
+      { 2, "%-C is empty", "record", "-e", "sched", "-C", "", "-o", path },
       { 1, "cannot run 'nosuch%-command'", "record", "-e", "ftrace:print", "-o", path,
         "nosuch-command" },
       { 1, "no event \"nosuch:event\"", "record", "-e", "nosuch:event", "-o", path },
@@ -177,6 +193,7 @@ describe("luatrace start, stop, stat, extract, reset", function()
     status, out = capture("stat", "--format", "json")
     assert.equal(0, status)
     assert.is_true(tonumber(out:match('"lost":(%d+),"name"')) > 0, out)
+    assert.truthy(out:find('"events":[]', 1, true), out)
     instance:close()
     assert.equal(0, (capture "reset"))
   end)

@@ -13,11 +13,18 @@ local function kb(text)
   return values.kb(text, 1 << 40)
 end
 
+-- What is empty by mistake, as an unset variable is, must not mean everything.
+local function not_empty(what)
+  return function(text)
+    return text ~= "" and text or nil, what .. " is empty"
+  end
+end
+
 --- The options, with trace-cmd's letters.
 ---@type tracefs.command.option[]
 capture.options = {
   { short = "-e", long = "--event", value = "EVENT", help = "Record these events: a pattern." },
-  { short = "-f", long = "--filter", value = "FILTER",
+  { short = "-f", long = "--filter", value = "FILTER", convert = not_empty "-f",
     help = "Only those that match; of the -e before it." },
   { short = "-R", long = "--trigger", value = "TRIGGER",
     help = "What the event sets off; of the -e before it." },
@@ -28,7 +35,8 @@ capture.options = {
     help = "function tracers: only these functions." },
   { short = "-b", long = "--buffer", value = "KB", convert = kb,
     help = "Size of the kernel's buffer for each CPU." },
-  { short = "-C", long = "--clock", value = "CLOCK", help = "Clock of the timestamps (mono)." },
+  { short = "-C", long = "--clock", value = "CLOCK", convert = not_empty "-C",
+    help = "Clock of the timestamps (mono)." },
   { short = "-P", long = "--pid", value = "PID", convert = values.pid,
     help = "Only this process, its threads and children." },
 }

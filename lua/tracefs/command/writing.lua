@@ -71,7 +71,11 @@ function writing.complete(instance, recording, signals, before)
   local path = recording:path()
   local bytes = recording:bytes()
   local stats = must(instance:stats())
-  must(tracefile.complete(recording, nil, progress_line(path, signals)))
+  local show, own = progress_line(path, signals), 0
+  must(tracefile.complete(recording, nil, function(done, all, left_out)
+    own = left_out
+    show(done, all)
+  end))
   local read, lost, parts, cpus = -(before or 0), 0, {}, {}
   for cpu, counts in pairs(stats) do
     local gone = counts.overrun + counts.dropped + counts.commit_overrun
@@ -91,7 +95,8 @@ function writing.complete(instance, recording, signals, before)
       before and " since the start" or "",
       table.concat(cpus, ", "), 4 * (instance:get_buffer_kb() or 1024)))
   end
-  report.note(("%s: %d event%s, %.1f MB of pages"):format(path, read, read == 1 and "" or "s",
+  local written = read - own
+  report.note(("%s: %d event%s, %.1f MB of pages"):format(path, written, written == 1 and "" or "s",
     bytes / 1e6))
   return lost
 end

@@ -70,9 +70,11 @@ function recording:finish(events) end
 ---@return integer? errno
 function recording:step() end
 
---- Bytes of pages that have come in, and how many of them step() has dealt with.
+--- Bytes of pages that have come in, how many of them step() has dealt with, and how many of the
+--- tracer's own records it has left out of those.
 ---@return integer all
 ---@return integer done
+---@return integer left_out
 function recording:bytes() end
 
 ---@return string path without links
