@@ -177,6 +177,12 @@ describe("luatrace", function()
     assert.same({ 0, "", "" }, { status, out, err })
   end)
 
+  it("says that the times of a clock that only counts are no ns", function()
+    local status, out, err = helper.run { "-C", "counter", "-e", "x = 1" }
+    assert.same({ 0, "" }, { status, out })
+    assert.matches("\nluatrace: the clock counter does not count ns: [^\n]+\n$", err)
+  end)
+
   it("tells an ordinary user what is missing", function()
     local argparse = assert(package.searchpath("argparse", package.path))
     local status, out, err = elsewhere.run({ user = 65534 }, ([[
@@ -294,7 +300,9 @@ describe("luatrace -c", function()
     local pid_file = helper.tmpdir() .. "/pid"
     local status, _, err = helper.run {
       "-c", ("trap '' TERM; echo $$ >%s; while :; do sleep 0.1; done"):format(pid_file),
-      "-e", 'on("sched:sched_switch", function() stop() end)',
+      -- not before it has said that it does not want to
+      "-e", ('on("sched:sched_switch", function() if io.open(%q) then stop() end end)'):format(
+        pid_file),
       timeout = 30,
     }
     assert.equal(0, status)

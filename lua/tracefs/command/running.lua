@@ -84,6 +84,10 @@ function Run:open()
     report.note(("nobody but the kernel can read the clock %s: the order of events of different"
       .. " CPUs is best effort"):format(options.clock))
   end
+  if not self.session:_counts_ns() then
+    report.note(("the clock %s does not count ns: a time that is shown is a number of its counts")
+      :format(self.session._clock))
+  end
   if #options.pid > 0 then
     self.watched = require("tracefs.command.pids").restrict(self.session.instance, options.pid)
   end
