@@ -28,6 +28,11 @@ static int write_at(struct datacut *cut, const void *bytes, size_t length, uint6
 {
 	int err;
 
+	if (cut->owner != getpid())
+		return error_set(
+			error, EPERM,
+			"cannot write %s: this process is a child of the one that writes it",
+			cut->path);
 	/* the signal of this limit would end the process */
 	if (offset + length > cut->limit)
 		return error_set(error, EFBIG,
@@ -329,6 +334,7 @@ struct datacut *datacut_open(struct stream *stream, const char *path,
 	/* all of it is what it would have been without a limit */
 	if (cut->stream->is_over && merge_is_empty(cut->stream->merge))
 		cut->options.only_delivered = false;
+	cut->owner = getpid();
 	cut->fd = -1;
 	cut->path = strdup(path);
 	if (!cut->path) {
@@ -362,7 +368,8 @@ void datacut_close(struct datacut *cut)
 	close_lane(cut);
 	if (cut->fd >= 0) {
 		close(cut->fd);
-		unlink(cut->out_path);
+		if (cut->owner == getpid())
+			unlink(cut->out_path);
 	}
 	for (unsigned int i = 0; i < cut->buffer_count; i++)
 		free(cut->buffers[i].cpus);

@@ -2,6 +2,8 @@
 #ifndef LUATRACE_DATACUT_STATE_H
 #define LUATRACE_DATACUT_STATE_H
 
+#include <sys/types.h>
+
 #include "compress.h"
 #include "datacut.h"
 #include "datahead.h"
@@ -43,6 +45,7 @@ struct datacut {
 	struct datafile *file;
 	char *path;
 	char *out_path;
+	pid_t owner; /* a child of it leaves the new file alone */
 	int fd;
 	uint64_t limit; /* of the size of a file */
 	struct datacut_options options;

@@ -24,7 +24,8 @@ void datawrite_drop_output(struct datawrite *writer)
 {
 	close(writer->out_fd);
 	writer->out_fd = -1;
-	unlink(writer->out_path);
+	if (writer->owner == getpid())
+		unlink(writer->out_path);
 }
 
 /* Errors of the new file: the old one is what there is. */

@@ -28,11 +28,23 @@ static int write_error(struct datawrite *writer, int code, struct trace_error *e
 							    "");
 }
 
+static int check_owner(const struct datawrite *writer, struct trace_error *error)
+{
+	if (writer->owner == getpid())
+		return 0;
+	return error_set(error, EPERM,
+			 "cannot write %s: this process is a child of the one that records into it",
+			 writer->path);
+}
+
 int datawrite_write_at(struct datawrite *writer, int fd, const void *bytes, size_t length,
 		       uint64_t offset, struct trace_error *error)
 {
-	int err = descriptor_write_at(fd, bytes, length, offset);
+	int err;
 
+	if (check_owner(writer, error) < 0)
+		return -1;
+	err = descriptor_write_at(fd, bytes, length, offset);
 	return err ? write_error(writer, err, error) : 0;
 }
 
@@ -176,6 +188,7 @@ struct datawrite *datawrite_open(const char *path, const struct data_meta *meta,
 		error_set(error, ENOMEM, "no memory to write %s", path);
 		return NULL;
 	}
+	writer->owner = getpid();
 	writer->fd = -1;
 	writer->out_fd = -1;
 	writer->version = options->version;
@@ -250,7 +263,7 @@ int datawrite_reserve(struct datawrite *writer, unsigned int cpu, size_t bytes,
 	uint64_t end, far;
 	int err = 0;
 
-	if (!lane)
+	if (!lane || check_owner(writer, error) < 0)
 		return -1;
 	end = lane->size + bytes + writer->layout.size; /* the open page may come before it */
 	if (end <= lane->reserved || end > writer->region || writer->cannot_reserve)
@@ -342,7 +355,7 @@ int datawrite_begin_direct(struct datawrite *writer, unsigned int cpu, size_t le
 {
 	struct write_lane *lane = find_lane(writer, cpu, error);
 
-	if (!lane || close_open_page(writer, lane, error) < 0)
+	if (!lane || check_owner(writer, error) < 0 || close_open_page(writer, lane, error) < 0)
 		return -1;
 	if (length > writer->region - lane->size)
 		return region_full(writer, cpu, error);

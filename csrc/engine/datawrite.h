@@ -19,6 +19,8 @@
  * for each CPU, and its table of how long they are is written again with every checkpoint.
  * Whatever ends the writer leaves what was there at the last checkpoint. At the end the
  * regions are put together, compressed, in a new file that takes the place of this one.
+ *
+ * A child of the process that opened it writes nothing, whatever it calls.
  */
 struct datawrite;
 

@@ -20,6 +20,7 @@ struct write_lane {
 
 struct datawrite {
 	char *path;
+	pid_t owner; /* a child of it has all of this too, and leaves the file alone */
 	int fd;
 	unsigned int version;
 	bool compress;

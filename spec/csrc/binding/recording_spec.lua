@@ -1,6 +1,7 @@
 -- The recording's class by itself; what sessions make of it is spec/lua/tracefs/recording_spec's.
 local core = require "tracefs.core"
 local helper = require "spec.support.helper"
+local loads = require "spec.support.loads"
 local tracecmd = require "spec.support.tracecmd"
 local tracefs = require "tracefs"
 
@@ -76,5 +77,72 @@ describe("tracefs.recording (C)", function()
       assert.equal(2003, #lines)
       assert.matches(": 2003$", lines[2003])
     end
+  end)
+
+  -- The child has pages in memory that the parent goes on with meanwhile.
+  describe("is left alone by a child of its process", function()
+    local function check(in_child, said)
+      local dir = path:match "^(.*)/"
+      helper.write_file(dir .. "/fork.lua", ([[
+        package.path, package.cpath = %q, %q
+        local tracefs = require "tracefs"
+        local session = tracefs.session { subbuf_kb = 4 }
+        local seen = 0
+        session:on("ftrace:print", function() seen = seen + 1 end)
+        session:record(%q, { compress = false })
+        session:start()
+        local function mark(from, to)
+          for i = from, to do
+            assert(session:marker(tostring(i)))
+          end
+          while seen < to do
+            session:step()
+            session:wait(0.1)
+          end
+        end
+        mark(1, 7)
+        local child = fork()
+        if child == 0 then
+          while not io.open(%q) do
+            tracefs.core.poll({}, 0.01)
+          end
+          %s
+          return
+        end
+        -- into the page that the child has, too; then no more fit into it
+        mark(8, 29)
+        mark(30, 1009)
+        io.open(%q, "w"):close()
+        assert(wait(child) == 0)
+        session:finish()
+        session:run()
+        assert(session:close())
+      ]]):format(package.path, package.cpath, path, dir .. "/go", in_child, dir .. "/go"))
+      local status, out, err = helper.execute {
+        "taskset", "-c", tostring(loads.cpus()[1]), helper.program "support/fork",
+        dir .. "/fork.lua",
+      }
+      assert.same({ 0, "" }, { status, err })
+      assert.equal(said, out)
+      local session <close> = tracefs.session { file = path }
+      local last = 0
+      session:on("ftrace:print", { "buf" }, function(buf)
+        assert.equal(last + 1, math.tointeger(tonumber(buf)))
+        last = last + 1
+      end)
+      session:run()
+      assert.equal(1009, last)
+      local pipe <close> = assert(io.popen("ls " .. dir))
+      assert.equal("fork.lua\ngo\ntrace.dat\n", pipe:read "a")
+    end
+
+    it("that closes the session", function()
+      check("print((select(2, session:close())))",
+        "cannot write " .. path .. ": this process is a child of the one that records into it\n")
+    end)
+
+    it("that ends", function()
+      check("", "")
+    end)
   end)
 end)

@@ -133,6 +133,38 @@ describe("a cut", function()
     assert.equal(".\n..\n", pipe:read "a")
   end)
 
+  it("is left alone by a child of its process", function()
+    local dir = helper.tmpdir()
+    helper.write_file(dir .. "/fork.lua", ([[
+      package.cpath = %q
+      local core = require "tracefs.core"
+      local file = assert(core.datafile(%q))
+      local stream = assert(file:stream(assert(file:catalog()), {}))
+      for _, event in ipairs(file:events()) do
+        stream:select(event.id, true)
+      end
+      local cut = assert(stream:cut(%q, { version = 7 }))
+      local child = fork()
+      if child == 0 then
+        print((select(2, cut:step())))
+        return
+      end
+      assert(wait(child) == 0)
+      local more
+      repeat
+        more = cut:step()
+      until not more
+      assert(more == false)
+      print(cut:records() > 0)
+    ]]):format(package.cpath, DEMO, dir .. "/cut.dat"))
+    local status, out, err = helper.execute { helper.program "support/fork", dir .. "/fork.lua" }
+    assert.same({ 0, "" }, { status, err })
+    assert.equal(("cannot write %s: this process is a child of the one that writes it\ntrue\n")
+      :format(dir .. "/cut.dat"), out)
+    local pipe <close> = assert(io.popen("ls " .. dir))
+    assert.equal("cut.dat\nfork.lua\n", pipe:read "a")
+  end)
+
   it("ends with its stream", function()
     local from, path = stream(), helper.tmpdir() .. "/cut.dat"
     local cut <close> = assert(from:cut(path, {}))
