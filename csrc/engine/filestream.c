@@ -225,17 +225,40 @@ uint64_t filestream_last_ts(const struct stream *base)
 	return to_const_file(base)->last_ts;
 }
 
-static void note_loss(struct file_stream *stream, const struct loss *loss)
+/* Does a part of the gap lie in the range? Of one that no record follows the end is not known. */
+static bool is_in_range(const struct file_stream *stream, const struct loss *loss)
+{
+	return loss->after_ts <= stream->to &&
+	       (!loss->is_placed || loss->before_ts >= stream->from);
+}
+
+/* False when it is not to be told of. */
+static bool takes_loss(struct file_stream *stream, const struct loss *loss)
 {
 	struct file_lane *lane = &stream->lanes[loss->lane];
 
 	if (loss->why == LOSS_DAMAGED)
 		datafile_note_damage(stream->file, loss->offset,
 				     "a sub-buffer of CPU %u makes no sense", loss->cpu);
+	if (!is_in_range(stream, loss)) {
+		if (loss->count != PAGE_LOST_UNKNOWN)
+			lane->left_out += loss->count;
+		return false;
+	}
 	if (loss->count == PAGE_LOST_UNKNOWN)
 		lane->has_unknown_loss = true;
 	else
 		lane->lost_told += loss->count;
+	return true;
+}
+
+/* By the statistics without what lies outside of the range, or by the pages if that is more. */
+static uint64_t overrun_of(const struct file_lane *lane)
+{
+	uint64_t overrun = lane->cpu->stats.overrun;
+
+	overrun -= overrun < lane->left_out ? overrun : lane->left_out;
+	return overrun > lane->lost_told ? overrun : lane->lost_told;
 }
 
 /* What the file's statistics say was lost, and no page told of. */
@@ -250,8 +273,7 @@ static bool next_stat_loss(struct file_stream *stream, struct item *item)
 
 		switch (stream->stat_lane % 3) {
 		case 0:
-			if (stats->overrun > lane->lost_told)
-				count = stats->overrun - lane->lost_told;
+			count = overrun_of(lane) - lane->lost_told;
 			break;
 		case 1:
 			why = LOSS_DROPPED;
@@ -329,7 +351,8 @@ static enum item_kind file_next(struct stream *base, struct item *item)
 				return hand_out(stream, item);
 			goto tick;
 		case ITEM_LOST:
-			note_loss(stream, &item->loss);
+			if (!takes_loss(stream, &item->loss))
+				continue;
 			return ITEM_LOST;
 		default:
 			stream->is_over = true;
@@ -445,11 +468,12 @@ static int file_counts(struct stream *base, unsigned int index, struct stream_co
 	*counts = (struct stream_counts){
 		.delivered = lane->delivered,
 		.skipped = lane->skipped,
-		.overrun = lane->cpu->stats.overrun > lane->lost_told ? lane->cpu->stats.overrun :
-									lane->lost_told,
-		.dropped = lane->cpu->stats.dropped,
-		.commit_overrun = lane->cpu->stats.commit_overrun,
 	};
+	if (lane->is_wanted) {
+		counts->overrun = overrun_of(lane);
+		counts->dropped = lane->cpu->stats.dropped;
+		counts->commit_overrun = lane->cpu->stats.commit_overrun;
+	}
 	counts->lost = counts->overrun + counts->dropped + counts->commit_overrun;
 	if (!is_ended && lane->total > lane->delivered + lane->skipped)
 		counts->pending = lane->total - lane->delivered - lane->skipped;

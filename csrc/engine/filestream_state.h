@@ -19,6 +19,7 @@ struct file_lane {
 	uint64_t delivered;
 	uint64_t skipped;
 	uint64_t lost_told;   /* by pages */
+	uint64_t left_out;    /* of what pages tell of, as it is not in the range of time */
 	uint64_t lost_at_end; /* by the statistics in the file */
 	bool has_unknown_loss;
 	uint64_t total; /* that a whole reading delivers; valid with is_counted */

@@ -172,6 +172,57 @@ describe("a file of any machine", function()
     end
   end)
 
+  it("tells of the losses in the range of time and of the CPUs that are read", function()
+    local layout = pages.layout { data_size = 4080 }
+    -- CPU 0 has records from 1007 on, 5 lost, from 2007 on, 6 lost, from 3007 on.
+    local function lossy(first)
+      local all = {}
+      for i, lost in ipairs { 0, 5, 6 } do
+        local start = 1000 * i + first
+        local page = { ts = start, lost = lost > 0 and lost or nil }
+        for k = 1, 10 do
+          page[k] = record(layout, 7)
+        end
+        all[i] = layout:page(page)
+      end
+      return table.concat(all)
+    end
+    local path = write {
+      version = 7, clock = "mono", events = { mine = { FORMAT:format(16, 8) } },
+      options = { { id = 2, data = "CPU: 0\noverrun: 14\n\0" },
+        { id = 2, data = "CPU: 1\noverrun: 11\ndropped events: 2\n\0" } },
+      buffers = { { name = "", cpus = { [0] = lossy(0), [1] = lossy(0) } } },
+    }
+    local function losses(prepare)
+      local session <close> = tracefs.session { file = path }
+      local told = {}
+      session:on("mine:made", function() end)
+      session:on_lost(function(lost)
+        told[#told + 1] = ("%d:%d %s"):format(lost.cpu, lost.count, lost.why)
+      end)
+      prepare(session._stream)
+      local stats = session:run()
+      assert.equal(stats.produced, stats.delivered + stats.lost)
+      return told, stats.lost, stats.delivered
+    end
+    assert.same({ { "0:5 overrun", "1:5 overrun", "0:6 overrun", "1:6 overrun", "0:3 overrun",
+      "1:2 dropped" }, 27, 60 }, { losses(function() end) })
+    assert.same({ { "0:5 overrun", "0:6 overrun", "0:3 overrun" }, 14, 30 },
+      { losses(function(stream) stream:set_cpus { [0] = true } end) })
+    -- what only the statistics tell of has no time
+    for range, expected in pairs {
+      [{ 1000, 1069 }] = { { "0:3 overrun", "1:2 dropped" }, 5, 18 },
+      [{ 1000, 1070 }] = { { "0:5 overrun", "1:5 overrun", "0:3 overrun", "1:2 dropped" }, 15, 20 },
+      [{ 2007, 2069 }] = { { "0:5 overrun", "1:5 overrun", "0:3 overrun", "1:2 dropped" }, 15, 18 },
+      [{ 2008, 3000 }] = { { "0:6 overrun", "1:6 overrun", "0:3 overrun", "1:2 dropped" }, 17, 18 },
+      [{ 3008, -1 }] = { { "0:3 overrun", "1:2 dropped" }, 5, 18 },
+    } do
+      assert.same(expected, { losses(function(stream)
+        stream:set_range(range[1], range[2])
+      end) })
+    end
+  end)
+
   it("has its times shifted and converted as its options say", function()
     local layout = pages.layout { data_size = 4080 }
     local function first(options)
