@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "stream_state.h"
 
+/* What a counter has grown by. Who clears the buffer meanwhile sets it back to 0. */
+static uint64_t since(uint64_t before, uint64_t now)
+{
+	return now > before ? now - before : 0;
+}
+
 static void note_stat_loss(struct live_stream *stream, struct lane_state *lane, enum loss_why why,
 			   uint64_t total, uint64_t now_ts)
 {
@@ -43,13 +49,14 @@ uint64_t account_check(struct live_stream *stream, uint64_t now_mono, bool last)
 			continue;
 		}
 		left += now.entries;
-		note_stat_loss(stream, lane, LOSS_DROPPED, now.dropped - lane->base.dropped,
+		note_stat_loss(stream, lane, LOSS_DROPPED, since(lane->base.dropped, now.dropped),
 			       now_ts);
 		note_stat_loss(stream, lane, LOSS_COMMIT_OVERRUN,
-			       now.commit_overrun - lane->base.commit_overrun, now_ts);
+			       since(lane->base.commit_overrun, now.commit_overrun), now_ts);
 		if (last && now.entries == 0 && !lane->has_unknown_loss)
 			note_stat_loss(stream, lane, LOSS_OVERRUN,
-				       now.overrun - lane->base.overrun - lane->overrun_reported,
+				       since(lane->base.overrun + lane->overrun_reported,
+					     now.overrun),
 				       now_ts);
 	}
 	stream->stats_at = now_mono;
@@ -98,6 +105,17 @@ void account_loss(struct live_stream *stream, const struct loss *loss)
 		lane->overrun_reported += loss->count;
 }
 
+/* Of a kind of loss: by the counter, or what has been told of if that is more. */
+static uint64_t lost_by(const struct lane_state *lane, enum loss_why why, uint64_t before,
+			uint64_t now)
+{
+	uint64_t told = lane->losses[why].reported;
+
+	if (why == LOSS_OVERRUN)
+		told += lane->overrun_reported;
+	return since(before, now) > told ? since(before, now) : told;
+}
+
 int account_counts(struct live_stream *stream, unsigned int index, struct stream_counts *counts,
 		   struct trace_error *error)
 {
@@ -111,12 +129,13 @@ int account_counts(struct live_stream *stream, unsigned int index, struct stream
 		.delivered = lane->delivered,
 		.own = lane->own,
 		.skipped = lane->skipped,
-		.overrun = now.overrun - lane->base.overrun,
-		.dropped = now.dropped - lane->base.dropped,
-		.commit_overrun = now.commit_overrun - lane->base.commit_overrun,
+		.overrun = lost_by(lane, LOSS_OVERRUN, lane->base.overrun, now.overrun),
+		.dropped = lost_by(lane, LOSS_DROPPED, lane->base.dropped, now.dropped),
+		.commit_overrun = lost_by(lane, LOSS_COMMIT_OVERRUN, lane->base.commit_overrun,
+					  now.commit_overrun),
 	};
 	counts->lost = counts->overrun + counts->dropped + counts->commit_overrun;
-	all = now.read - lane->base.read + now.entries;
+	all = since(lane->base.read, now.read) + now.entries;
 	/* the kernel's counters are not read at one instant while events come in */
 	if (all > gone)
 		counts->pending = all - gone;

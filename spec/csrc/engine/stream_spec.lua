@@ -349,6 +349,28 @@ describe("losses", function()
     check_identity(stats)
   end)
 
+  it("are as many as were told when somebody clears the buffer, counters and all", function()
+    for _, overwrite in ipairs { true, false } do
+      local session <close>, seen, lost = overfill({ buffer_kb = 16, subbuf_kb = 4,
+        overwrite = overwrite }, overwrite and 2003 or 0)
+      for i = 1, overwrite and 0 or 2003 do
+        session:marker(tostring(i))
+      end
+      assert.is_true(helper.wait_until(function()
+        session:step()
+        return #lost > 0 and #seen + lost[1].count == 2003
+      end))
+      helper.write_file(session.instance:dir() .. "/trace", "")
+      assert(session:marker("4000"))
+      session:finish()
+      local stats = session:run()
+      assert.equal(1, #lost)
+      assert.equal(lost[1].count, stats.lost)
+      assert.equal(4000, seen[#seen].n)
+      check_identity(stats)
+    end
+  end)
+
   it("are known to stats() before they are told", function()
     local session <close>, seen = overfill({ buffer_kb = 16, subbuf_kb = 4 }, 2003)
     local stats = session:stats()
