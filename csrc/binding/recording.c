@@ -283,12 +283,17 @@ int stream_method_record(lua_State *L)
 {
 	struct lua_stream *self = check_stream(L, 1);
 	struct stream_sink sink = { .page = sink_page, .look = sink_look };
+	struct lua_recording *recording;
+	struct trace_error error;
 
 	lua_settop(L, 2);
 	if (lua_isnil(L, 2)) {
 		stream_set_sink(self->stream, NULL);
 	} else {
-		sink.arg = check_recording(L, 2);
+		recording = check_recording(L, 2);
+		if (data_meta_begin_here(&recording->meta, recording->instance, &error) < 0)
+			return luaL_error(L, "%s", error.message);
+		sink.arg = recording;
 		stream_set_sink(self->stream, &sink);
 	}
 	lua_setiuservalue(L, 1, VALUE_RECORDING);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ void data_meta_free(struct data_meta *meta)
 	for (size_t i = 0; i < meta->format_count; i++)
 		free_format(&meta->formats[i]);
 	free(meta->formats);
+	free(meta->before);
 	strbuf_free(&meta->header_page);
 	strbuf_free(&meta->header_event);
 	strbuf_free(&meta->kallsyms);
@@ -313,8 +315,64 @@ static int gather_tables(struct data_meta *meta, struct instance *instance,
 	return 0;
 }
 
+int data_meta_begin_here(struct data_meta *meta, struct instance *instance,
+			 struct trace_error *error)
+{
+	unsigned int *cpus = NULL;
+	int count = instance_cpus(instance, &cpus, error), result = 0;
+
+	if (count < 0)
+		return -1;
+	free(meta->before);
+	meta->before = calloc((size_t)count, sizeof(*meta->before));
+	meta->before_count = meta->before ? (unsigned int)count : 0;
+	for (unsigned int i = 0; result == 0 && i < meta->before_count; i++)
+		result = instance_stats(instance, cpus[i], &meta->before[i], error);
+	free(cpus);
+	return meta->before ? result : no_memory(error);
+}
+
+/* A line of the kernel's statistics, without what had been lost before. */
+static void add_stats_line(struct strbuf *out, const char *line, size_t length,
+			   const struct buffer_stats *before)
+{
+	const struct {
+		const char *label;
+		uint64_t before;
+	} losses[] = {
+		{ "overrun: ", before->overrun },
+		{ "commit overrun: ", before->commit_overrun },
+		{ "dropped events: ", before->dropped },
+	};
+
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+		size_t label = strlen(losses[i].label);
+		uint64_t now;
+
+		if (length <= label || memcmp(line, losses[i].label, label) != 0)
+			continue;
+		now = strtoull(line + label, NULL, 10);
+		strbuf_addf(out, "%s%" PRIu64, losses[i].label,
+			    now > losses[i].before ? now - losses[i].before : 0);
+		return;
+	}
+	strbuf_add(out, line, length);
+}
+
+static void add_stats_text(struct strbuf *out, const char *text, const struct buffer_stats *before)
+{
+	const char *end;
+
+	for (; *text; text = *end ? end + 1 : end) {
+		end = strchrnul(text, '\n');
+		add_stats_line(out, text, (size_t)(end - text), before);
+		strbuf_add_char(out, '\n');
+	}
+}
+
 static void add_stats(struct data_meta *meta, struct instance *instance)
 {
+	static const struct buffer_stats none;
 	struct strbuf text = { 0 }, stats = { 0 };
 	unsigned int *cpus = NULL;
 	char path[64];
@@ -325,7 +383,9 @@ static void add_stats(struct data_meta *meta, struct instance *instance)
 		snprintf(path, sizeof(path), "per_cpu/cpu%u/stats", cpus[i]);
 		read_optional(instance_dir_fd(instance), path, &stats);
 		strbuf_reset(&text);
-		strbuf_addf(&text, "CPU: %u\n%s", cpus[i], stats.length ? stats.text : "");
+		strbuf_addf(&text, "CPU: %u\n", cpus[i]);
+		add_stats_text(&text, stats.length ? stats.text : "",
+			       (unsigned int)i < meta->before_count ? &meta->before[i] : &none);
 		if (!text.failed)
 			add_option_text(meta, DATA_OPTION_CPUSTAT, text.text);
 	}

@@ -55,6 +55,9 @@ struct data_meta {
 	struct strbuf kallsyms;
 	struct strbuf printk;
 	struct strbuf cmdlines;
+	/* What the CPUs had counted when the recording began, in the order of their numbers. */
+	struct buffer_stats *before;
+	unsigned int before_count;
 	/* Options as they stand in a file: id, size, bytes, in the file's byte order. */
 	struct strbuf options;
 };
@@ -75,6 +78,13 @@ int data_meta_add_format(struct data_meta *meta, const char *system, const char 
  * and takes everything else anew. 0 or -1.
  */
 int data_meta_gather(struct data_meta *meta, struct instance *instance, struct trace_error *error);
+
+/*
+ * Losses up to now are none of the recording's, as it begins while the instance has been traced
+ * already. 0 or -1.
+ */
+int data_meta_begin_here(struct data_meta *meta, struct instance *instance,
+			 struct trace_error *error);
 
 /* The format of one event of the instance besides those; an unknown one is passed over. */
 int data_meta_gather_event(struct data_meta *meta, struct instance *instance, const char *system,

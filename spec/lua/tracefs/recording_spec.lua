@@ -104,6 +104,32 @@ describe("tracefs.recording", function()
     assert.same(markers.list(4, 10), numbers(path))
   end)
 
+  it("does not count what was lost before it began", function()
+    for _, overwrite in ipairs { true, false } do
+      local path = helper.tmpdir() .. "/trace.dat"
+      local session <close> = tracefs.session { buffer_kb = 16, subbuf_kb = 4,
+        overwrite = overwrite }
+      local seen = 0
+      session:on("ftrace:print", function() seen = seen + 1 end)
+      session:start()
+      for i = 1, 2003 do
+        session:marker(tostring(i))
+      end
+      assert.is_true(helper.wait_until(function()
+        session:step()
+        return seen > 0 and seen + session:stats().lost == 2003
+      end))
+      session:record(path)
+      markers.mark(session, 1, 11)
+      session:finish()
+      assert.is_true(session:run().lost > 100)
+      local replayed <close> = tracefs.session { file = path }
+      replayed:on("ftrace:print", function() end)
+      local stats = replayed:run()
+      assert.same({ 11, 0 }, { stats.delivered, stats.lost })
+    end
+  end)
+
   it("leaves the tracer's own events out, as the handlers' stream does", function()
     if not tracecmd.is_there() then
       return pending("trace-cmd is not installed")
