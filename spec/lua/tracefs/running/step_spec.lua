@@ -238,8 +238,13 @@ describe("session:watch", function()
         error("called once more")
       end
     end)
-    session:every(1, function()
-      session:finish()
+    -- A while longer than it takes to be called three times.
+    local ticks = 0
+    session:every(0.2, function()
+      ticks = calls == 3 and ticks + 1 or 0
+      if ticks == 3 then
+        session:finish()
+      end
     end)
     session:run({ duration = 20 })
     assert.equal(3, calls)
