@@ -19,6 +19,9 @@ local function lines(text)
   return list
 end
 
+-- The name of the load's task; the kernel forgets names when many tasks are traced at a time.
+local NAMES <const> = { ["load-calls"] = true, ["<...>"] = true }
+
 -- Every line as a value; fails when one is no JSON.
 local function objects(text)
   local list = {}
@@ -48,7 +51,8 @@ describe("text output", function()
     local list = lines(out)
     assert.equal(23, #list)
     for i, line in ipairs(list) do
-      assert.matches("^ *load%-calls%-%d+ +%[%d%d%d%] %S+ +%d+%.%d+: sys_enter: ", line)
+      local name = line:match("^ *(%S+)%-%d+ +%[%d%d%d%] %S+ +%d+%.%d+: sys_enter: ")
+      assert.is_true(NAMES[name], line)
       assert.matches((": sys_enter: NR %d (%x, "):format(nr, i), line, 1, true)
     end
   end)
@@ -60,8 +64,14 @@ describe("text output", function()
       ('on(%q, { "id", "common_event", "common_comm", filter = %q })'):format(SYSCALL, filter),
     }
     assert.same({ 0, "" }, { status, err })
-    local line = ("id=%d common_event=raw_syscalls:sys_enter common_comm=load-calls\n"):format(nr)
-    assert.equal(line:rep(2), out)
+    local list = lines(out)
+    assert.equal(2, #list)
+    for _, line in ipairs(list) do
+      local id, name = line:match(
+        "^id=(%d+) common_event=raw_syscalls:sys_enter common_comm=\"?([^\" ]+)\"?$")
+      assert.equal(tostring(nr), id, line)
+      assert.is_true(NAMES[name], line)
+    end
   end)
 
   it("of trace:print is a line, whatever is printed", function()
@@ -158,7 +168,7 @@ describe("json output", function()
       local event = list[i]
       assert.equal("event", event.type)
       assert.equal(SYSCALL, event.common_event)
-      assert.equal("load-calls", event.common_comm)
+      assert.is_true(NAMES[event.common_comm], event.common_comm)
       assert.equal("integer", math.type(event.common_timestamp))
       assert.equal("integer", math.type(event.common_pid))
       assert.equal("integer", math.type(event.common_cpu))

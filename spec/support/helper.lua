@@ -140,10 +140,10 @@ end
 
 --- Asks until the answer is true.
 ---@param condition fun(): any
----@param seconds? number 5 by default
+---@param seconds? number 20 by default
 ---@return any answer false when the time is over
 function helper.wait_until(condition, seconds)
-  for _ = 1, (seconds or 5) * helper.slowdown / 0.02 do
+  for _ = 1, (seconds or 20) * helper.slowdown / 0.02 do
     local answer = condition()
     if answer then
       return answer
@@ -338,6 +338,14 @@ end
 ---@return string stderr
 function helper.run(argv)
   return helper.execute(with_first({ helper.command }, argv))
+end
+
+--- What the command has said on stderr but for its word on late events: a CPU of a virtual machine
+--- may stand still for longer than the reader waits, where all CPUs have events.
+---@param err string
+---@return string
+function helper.without_late(err)
+  return (err:gsub("luatrace: warning: %d+ events? came late, [^\n]*\n", ""))
 end
 
 --- Starts the command luatrace and returns at once.
