@@ -33,7 +33,8 @@
 --   repeated       woken again before it ran: it waits since the first time
 --   still running  woken before it had left its CPU: there was nothing to wait for
 --   unseen         woken, and the next that was recorded is the switch away from it: some kernels
---                  of virtual machines do not record the switch from an idle CPU to a task
+--                  of virtual machines do not record the switch from an idle CPU to a task, and
+--                  with --comm a task may have got the name while it ran
 --   voided         given up: events were lost while the clock was running, or came late, or a
 --                  million tasks were waiting
 --   open           woken and not yet on a CPU when the table was printed

@@ -16,6 +16,19 @@ local function session_of(case)
   return session
 end
 
+-- Waits until the kernel's buffers of these CPUs have run over.
+local function wait_for_losses(session, first, last)
+  guest.wait_until(function()
+    local counts = session.instance:stats()
+    for cpu = first, last do
+      if counts[cpu].overrun + counts[cpu].dropped == 0 then
+        return false
+      end
+    end
+    return true
+  end, "a loss on each CPU")
+end
+
 -- Follows the sequence numbers of each CPU and what is told of losses between them.
 local function follow(session, filter, overwrite)
   local lanes = {
@@ -38,7 +51,9 @@ local function follow(session, filter, overwrite)
     lane.last = args[1]
     -- Far slower than the load.
     calls = calls + 1
-    if calls % 200 == 0 then
+    if calls == 1 then
+      wait_for_losses(session, 0, 1)
+    elseif calls % 200 == 0 then
       core.poll({}, 0.004)
     end
   end)
@@ -101,7 +116,9 @@ for _, overwrite in ipairs { true, false } do
       gaps = gaps + sequence - last - 1
       last = sequence
       delivered = delivered + 1
-      if delivered % 200 == 0 then
+      if delivered == 1 then
+        wait_for_losses(session, 1, 1)
+      elseif delivered % 200 == 0 then
         core.poll({}, 0.004)
       end
     end)

@@ -42,6 +42,7 @@ local function both_texts(command, set_up)
   end
   session:finish()
   guest.equal(0, session:run().lost, "lost")
+  guest.forget_names(theirs, ours)
   table.sort(ours)
   table.sort(theirs)
   return theirs, ours
@@ -302,7 +303,9 @@ guest.check("the guide's example of probes runs", function()
   local status, out, err = guest.luatrace("-c", open_files(2) .. "; " .. PROGRAM .. " 3 >/dev/null",
     "/tmp/example.lua")
   guest.equal(0, status, err)
-  guest.contains(out, "touch\t/tmp/opened-1\n", "touch\t/tmp/opened-2\n")
+  -- Whoever reads while it runs may know it under the name that it had before.
+  out = ("\n" .. out):gsub("\n[^\t\n]+\t", "\n")
+  guest.contains(out, "\n/tmp/opened-1\n", "\n/tmp/opened-2\n")
   guest.equal(3, select(2, out:gsub("somebody types\n", "")), "calls")
   guest.equal(3, select(2, out:gsub(" line=", "")), "results")
 end)

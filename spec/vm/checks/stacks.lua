@@ -56,7 +56,7 @@ end)
 
 guest.check("offcpu: each wait of 23 naps, by the kernel's own count", function()
   need_stacks()
-  local status, out, err = guest.luatrace("-f", "json", "-c", "/spec/load naps 23 >&2",
+  local status, out, err = guest.luatrace_in_time("-f", "json", "-c", "/spec/load naps 23 >&2",
     EXAMPLES .. "offcpu.lua", "--comm", "load-naps")
   guest.equal(0, status, "exit status: " .. err)
   local waits = err:match "naps=23 waits=(%d+)"

@@ -8,7 +8,7 @@ local NOBODY <const> = "65534:65534"
 
 guest.check("--user: exact counts, and the rights of an ordinary user", function()
   local nr, filter = guest.fresh_nr()
-  local status, out, err = guest.luatrace("--user", NOBODY, "-c",
+  local status, out, err = guest.luatrace_in_time("--user", NOBODY, "-c",
     ("/spec/load syscalls 10007 --nr %d >/dev/null"):format(nr), "-e", ([[
       local n = 0
       on(%q, { filter = %q }, function() n = n + 1 end)
@@ -29,7 +29,7 @@ guest.check("--user: exact counts, and the rights of an ordinary user", function
 end)
 
 guest.check("--user: triggers, options, markers, names of functions", function()
-  local status, out, err = guest.luatrace("--user", NOBODY, "-d", "0.5", "-e", [[
+  local status, out, err = guest.luatrace_in_time("--user", NOBODY, "-d", "0.5", "-e", [[
     local symbols, markers = false, 0
     on("ftrace:print", function() markers = markers + 1 end)
     on("ftrace:kernel_stack", function(ev)
