@@ -80,10 +80,14 @@ local function operation(rwbs)
 end
 
 -- A flush has the sector 0 when it is issued, as the request that is really there, and none, which
--- is -1, when it has ended.
+-- is -1, when it has ended. The empty write by which somebody has asked for it ends too, and was
+-- never issued.
 local function key_of_end(record)
-  local sector = record.sector
-  return record.dev, sector == -1 and 0 or sector, record.rwbs
+  local sector, rwbs = record.sector, record.rwbs
+  if record.nr_sector == 0 and rwbs:find "^W" then
+    return nil
+  end
+  return record.dev, sector == -1 and 0 or sector, rwbs
 end
 
 local requests = trace:pair {

@@ -114,10 +114,14 @@ trace:pair {
   stop = { event = "block:block_rq_complete", filter = request_filter },
   key = {
     start = { "dev", "sector", "rwbs" },
-    -- a flush has the sector 0 when it is issued, and none, which is -1, when it has ended
+    -- A flush has the sector 0 when it is issued, and none, which is -1, when it has ended. The
+    -- empty write that has asked for it ends too, and was never issued.
     stop = function(record)
-      local sector = record.sector
-      return record.dev, sector == -1 and 0 or sector, record.rwbs
+      local sector, rwbs = record.sector, record.rwbs
+      if record.nr_sector == 0 and rwbs:find "^W" then
+        return nil
+      end
+      return record.dev, sector == -1 and 0 or sector, rwbs
     end,
   },
   on_match = function(_, key, _, complete)

@@ -123,7 +123,8 @@ describe("the bookkeeping of examples/biolat.lua", function()
 
   before_each(function()
     local set = made_events.new()
-    local fields = { { "dev", "u32" }, { "sector", "u64" }, { "rwbs", "char[16]" } }
+    local fields = { { "dev", "u32" }, { "sector", "u64" }, { "rwbs", "char[16]" },
+      { "nr_sector", "u32" } }
     make, printed = {}, {}
     for _, name in ipairs { "block_rq_issue", "block_rq_complete" } do
       make[name] = set.add("block:" .. name, fields)
@@ -149,9 +150,9 @@ describe("the bookkeeping of examples/biolat.lua", function()
     package.loaded["tracefs.script"] = nil
   end)
 
-  local function bring(event, sector, rwbs, now, dev)
-    pair:feed(make[event]({ dev = dev or 8 << 20, sector = sector, rwbs = rwbs },
-      { common_timestamp = now }))
+  local function bring(event, sector, rwbs, now, dev, count)
+    pair:feed(make[event]({ dev = dev or 8 << 20, sector = sector, rwbs = rwbs,
+      nr_sector = count or rwbs == "FF" and 0 or 8 }, { common_timestamp = now }))
   end
   local function issue(...) bring("block_rq_issue", ...) end
   local function complete(...) bring("block_rq_complete", ...) end
@@ -188,6 +189,16 @@ describe("the bookkeeping of examples/biolat.lua", function()
     assert.equal(40, printed["8:0 write"].max_ns)
     assert.equal(300, printed["8:0 flush"].max_ns)
     assert.is_nil(printed["9:0 write"])
+  end)
+
+  it("takes the empty write that asked for a flush for no request", function()
+    issue(0, "WS", 90)
+    issue(0, "FF", 100)
+    complete(-1, "FF", 130)
+    complete(0, "WS", 140, nil, 0)
+    complete(0, "WS", 150)
+    assert.equal("2 requests 0 again 0 voided 0 open 0 alone", counts())
+    assert.equal(60, printed["8:0 write"].max_ns)
   end)
 
   it("starts at the last issue, and counts a request once, ended in parts or not", function()
