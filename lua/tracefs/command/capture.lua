@@ -86,6 +86,10 @@ function capture.gather(given)
   end
   if #wanted.events == 0 and not wanted.tracer then
     words.wrong("nothing to record: give events (-e EVENT) or a tracer (-p TRACER)")
+  elseif not wanted.tracer and (#wanted.graph > 0 or #wanted.functions > 0) then
+    local of_graph = #wanted.graph > 0
+    words.wrong("%s needs a tracer that records functions: -p %s", of_graph and "-g" or "-l",
+      of_graph and "function_graph" or "function")
   end
   return wanted, other
 end

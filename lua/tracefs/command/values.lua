@@ -15,7 +15,7 @@ function values.seconds(text, zero)
   if not value or not factor then
     return nil, wrong
   elseif value <= 0 then
-    return nil, zero or wrong
+    return nil, zero or ("a time above 0 is needed, not '%s'"):format(text)
   end
   return value * factor
 end
