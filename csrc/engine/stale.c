@@ -43,6 +43,7 @@ static uint64_t pid_ns(const char *who)
 
 struct proc_stat {
 	uint64_t start;
+	int threads;
 	char state;
 };
 
@@ -59,10 +60,10 @@ static bool read_stat(const char *who, struct proc_stat *stat)
 	at = ok ? strrchr(text.text, ')') : NULL;
 	ok = at && sscanf(at + 1, " %c", &stat->state) == 1;
 	if (ok) {
-		/* What follows is field 3; the start time is field 22. */
-		for (int field = 2; field < 22 && at; field++)
+		/* What follows is field 3; field 20 has the threads, field 22 the start time. */
+		for (int field = 2; field < 20 && at; field++)
 			at = strchr(at + 1, ' ');
-		ok = at && sscanf(at, " %" SCNu64, &stat->start) == 1;
+		ok = at && sscanf(at, " %d %*s %" SCNu64, &stat->threads, &stat->start) == 2;
 	}
 	strbuf_free(&text);
 	return ok;
@@ -147,13 +148,12 @@ bool stale_is_our_identifier(const char *name)
 }
 
 /*
- * Same process as @owner, and alive. A zombie is not: its descriptors are closed. (With
- * threads left behind a finished main thread it would still be alive; then its open
- * descriptor protects the instance.)
+ * Same process as @owner, and alive. A zombie is not: its descriptors are closed. But its first
+ * thread may have ended before the others, which go on.
  */
 static bool is_same(const struct owner *owner, const struct proc_stat *stat)
 {
-	if (stat->state == 'Z' || stat->state == 'X')
+	if ((stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1)
 		return false;
 	return owner->start == 0 || owner->start == stat->start;
 }

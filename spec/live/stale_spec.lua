@@ -125,6 +125,22 @@ describe("instances of processes that are gone", function()
     assert.is_true(exists(other, place))
   end)
 
+  it("are not those of a process whose first thread has ended before the others", function()
+    local script = helper.tmpdir() .. "/hold.lua"
+    helper.write_file(script, ("print 'there'; io.stdout:flush(); io.open(%q)"):format(fifo()))
+    local process = helper.start { helper.program "support/threads", "1", script, "alone" }
+    process:expect("there")
+    assert.is_truthy(helper.wait_until(function()
+      return helper.read_file(("/proc/%d/stat"):format(process.pid)):find(") Z ", 1, true)
+    end))
+    local name = make(named(process.pid, start_time(process.pid), 1))
+    assert.equal(0, core.remove_stale(place))
+    process:kill("KILL")
+    process:wait()
+    assert.equal(1, core.remove_stale(place))
+    assert.is_false(exists(name, place))
+  end)
+
   it("are those whose pid another process has by now", function()
     local name = make(named(helper.pid, start_time(helper.pid) + 1, 1))
     local other = make(named(1, 987654321, 1))
