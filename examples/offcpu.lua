@@ -121,7 +121,8 @@ local tasks = aggregate.new {
   unit = "ns", max = 100000,
   titles = { count = "intervals", sum = "total", comm = "task" },
 }
-local times, intervals_by_stack = tracefs.folded(), tracefs.folded()
+local times = tracefs.folded { title = ("Off the CPU (%s)"):format(options.state), unit = "ns" }
+local intervals_by_stack = tracefs.folded()
 local sum_ns, intervals, unseen = 0, 0, 0
 
 local function ended(delta, pid, start)
@@ -199,6 +200,9 @@ trace:at_end(function()
     intervals = intervals, total_ns = sum_ns, unseen = unseen,
     voided = counts.voided + counts.evicted, still_off = still_off(),
   }
+  if trace.format == "svg" then
+    trace:print(times)
+  end
   if options.folded then
     io.write(times:text())
   elseif trace.format == "json" or trace.format == "csv" then
@@ -219,8 +223,6 @@ trace:at_end(function()
   end
   -- Behind all else, which is there also when the file cannot be written.
   if options.flame then
-    assert(core.replace(options.flame, times:flame {
-      title = ("Off the CPU (%s)"):format(options.state), unit = "ns",
-    }))
+    assert(core.replace(options.flame, times:flame()))
   end
 end)

@@ -47,7 +47,7 @@
 --   stand there, as far as it can be told: programs that were built without frame pointers show
 --   one or two, stripped ones "[name of the file]".
 --   --folded prints nothing but the lines "task;function;...;function SAMPLES", and --flame writes
---   them as a flame graph.
+--   them as a flame graph; so does luatrace -f svg -o FILE.
 --
 --   With luatrace -f json tasks and stacks are objects; with -f csv rows.
 --
@@ -115,7 +115,7 @@ end
 
 local samples, without_stack, in_kernel = 0, 0, 0
 local tasks, cut = {}, {}
-local folded = tracefs.folded()
+local folded = tracefs.folded { title = "Busy CPUs" }
 
 local function sample(comm, stack, user_stack)
   samples = samples + 1
@@ -225,6 +225,9 @@ end
 
 trace:at_end(function()
   local list = sorted_tasks()
+  if trace.format == "svg" then
+    trace:print(folded)
+  end
   if options.folded then
     io.write(folded:text())
   elseif trace.format == "json" or trace.format == "csv" then
@@ -241,6 +244,6 @@ trace:at_end(function()
   end
   -- Behind all else, which is there also when the file cannot be written.
   if options.flame then
-    assert(core.replace(options.flame, folded:flame { title = "Busy CPUs" }))
+    assert(core.replace(options.flame, folded:flame()))
   end
 end)

@@ -14,13 +14,15 @@ local LETTER <const> = 7
 local NARROWEST <const> = 0.3
 local DEEPEST <const> = 256
 
-local STYLE <const> = [[<style>
-text { font: 12px ui-monospace, monospace; fill: #1c1c1c }
-.title { font: 600 15px system-ui, sans-serif }
-.muted { font: 12px system-ui, sans-serif; fill: #666 }
-rect { stroke: #fff; stroke-width: .5 }
-g:hover rect { stroke: #000; stroke-width: 1 }
+-- It may stand in a picture with others.
+flame.STYLE = [[<style>
+.flame text { font: 12px ui-monospace, monospace; fill: #1c1c1c }
+.flame .title { font: 600 15px system-ui, sans-serif }
+.flame .muted { font: 12px system-ui, sans-serif; fill: #666 }
+.flame rect { stroke: #fff; stroke-width: .5 }
+.flame g:hover rect { stroke: #000; stroke-width: 1 }
 </style>]]
+flame.WIDTH = WIDTH
 
 -- The same name has the same colour in every picture.
 local function colour(name)
@@ -100,12 +102,14 @@ local function draw_box(box, y, total, say)
   return table.concat(parts)
 end
 
---- The picture: a box for each function, as wide as its count, on top of the one that called it.
---- Functions are sorted by name from left to right, which is not a time.
+--- The picture, at a height in another one: a box for each function, as wide as its count, on top
+--- of the one that called it. Functions are sorted by name from left to right, which is not a time.
 ---@param folded tracefs.folded
----@param options { title?: string, unit?: tracefs.unit, what?: string }
----@return string svg
-function flame.svg(folded, options)
+---@param options tracefs.folded.picture
+---@param at integer
+---@return string svg without what is around it, and to be shown with flame.STYLE
+---@return integer height
+function flame.draw(folded, options, at)
   local root = tree_of(folded)
   local boxes, depth, hidden = place(root)
   local height = TOP + (depth + 1) * ROW + FOOT
@@ -114,10 +118,7 @@ function flame.svg(folded, options)
       or ("%d %s"):format(count, options.what or "samples")
   end
   local out = {
-    ('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" '
-      .. 'role="img">'):format(WIDTH, height, WIDTH, height),
-    STYLE,
-    '<rect width="100%" height="100%" fill="#fff"/>',
+    ('<g class="flame" transform="translate(0 %d)">'):format(at),
     ('<text x="%d" y="24" class="title">%s</text>'):format(LEFT,
       xml.text(xml.cut(options.title or "Flame graph", 120))),
     ('<text x="%d" y="44" class="muted">%s</text>'):format(LEFT,
@@ -131,8 +132,19 @@ function flame.svg(folded, options)
     out[#out + 1] = ('<text x="%d" y="%d" class="muted">%s</text>'):format(LEFT,
       height - 10, ("%d more functions are too narrow to be shown"):format(hidden))
   end
-  out[#out + 1] = "</svg>\n"
-  return table.concat(out, "\n")
+  out[#out + 1] = "</g>"
+  return table.concat(out, "\n"), height
+end
+
+--- The picture as a file of its own.
+---@param folded tracefs.folded
+---@param options tracefs.folded.picture
+---@return string svg
+function flame.svg(folded, options)
+  local body, height = flame.draw(folded, options, 0)
+  local head = '<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" '
+    .. 'viewBox="0 0 %d %d" role="img">\n%s\n<rect width="100%%" height="100%%" fill="#fff"/>\n'
+  return head:format(WIDTH, height, WIDTH, height, flame.STYLE) .. body .. "\n</svg>\n"
 end
 
 return flame

@@ -1,7 +1,9 @@
 --- Counts by stack: the folded text that flame graph tools read, and a flame graph.
 local escape = require "tracefs.escape"
+local units = require "tracefs.units"
 
 ---@class tracefs.folded
+---@field package picture tracefs.folded.picture
 local Folded = {}
 Folded.__index = Folded
 Folded.__name = "tracefs.folded"
@@ -117,32 +119,60 @@ function Folded:__len()
 end
 
 --- A flame graph of it as the text of one SVG file, which needs nothing else.
----@param options? { title?: string, unit?: tracefs.unit, what?: string } what the counts are;
----  default "samples"
+---@param options? tracefs.folded.picture default: what the counts were made with
 ---@return string
 function Folded:flame(options)
-  return require("tracefs.flame").svg(self, options or {})
+  return require("tracefs.flame").svg(self, options or self.picture)
+end
+
+---@class tracefs.folded.picture what a flame graph says of its counts
+---@field title? string
+---@field unit? tracefs.unit of the counts
+---@field what? string what the counts are, without a unit; default "samples"
+
+---@class tracefs.folded.options: tracefs.folded.picture
+---@field max? integer different stacks that are kept apart (100000); what comes for others is
+---  counted as "[other stacks]"
+
+local OPTIONS <const> = { max = true, title = true, unit = true, what = true }
+
+local function check_options(options)
+  if type(options) ~= "table" then
+    error("folded: the options must be a table, not " .. type(options), 4)
+  end
+  for name, value in pairs(options) do
+    if not OPTIONS[name] then
+      error(("folded: unknown option '%s'; there are: max, title, unit, what"):format(
+        tostring(name)), 4)
+    elseif name ~= "max" and type(value) ~= "string" then
+      error(("folded: %s: a string is needed, not %s"):format(name, type(value)), 4)
+    elseif name == "unit" and not units.known(value) then
+      error(("folded: unknown unit '%s'"):format(value), 4)
+    end
+  end
 end
 
 --- Counts by stack, empty.
----@param options? { max?: integer } different stacks that are kept apart (100000); what comes for
----  others is counted as "[other stacks]"
+---@param options? tracefs.folded.options
 ---@return tracefs.folded
 function folded.new(options)
   options = options or {}
-  if type(options) ~= "table" then
-    error("folded: the options must be a table, not " .. type(options), 3)
-  end
-  for name in pairs(options) do
-    if name ~= "max" then
-      error(("folded: unknown option '%s'; there is: max"):format(tostring(name)), 3)
-    end
-  end
+  check_options(options)
   local max = options.max or DEFAULT_MAX
   if math.type(max) ~= "integer" or max < 1 then
     error("folded: max: a whole number from 1 is needed, not " .. tostring(max), 3)
   end
-  return setmetatable({ _counts = {}, _size = 0, _total = 0, _max = max }, Folded)
+  return setmetatable({
+    _counts = {}, _size = 0, _total = 0, _max = max,
+    picture = { title = options.title, unit = options.unit, what = options.what },
+  }, Folded)
+end
+
+--- Are these counts by stack?
+---@param value any
+---@return boolean
+function folded.is(value)
+  return getmetatable(value) == Folded
 end
 
 return folded

@@ -122,6 +122,12 @@ local function is_aggregate(value)
   return type(class) == "table" and class.__name == "tracefs.aggregate"
 end
 
+-- Whoever has one has loaded its module.
+local function is_folded(value)
+  local folded = package.loaded["tracefs.folded"]
+  return folded ~= nil and folded.is(value)
+end
+
 --- Writes the text as it is.
 ---@param shown string
 function Output:write_raw(shown)
@@ -159,8 +165,8 @@ function Output:values(names, values, label, timestamp, cpu)
   self.writer:values(names, values, label and events.unsigned(label), label, timestamp, cpu)
 end
 
---- What trace:print does: a record, a table, an aggregate as the format has them, anything else
---- as print does.
+--- What trace:print does: a record, a table, an aggregate, counts by stack as the format has them,
+--- anything else as print does.
 ---@param value any
 function Output:show(value)
   local kind = type(value)
@@ -168,6 +174,8 @@ function Output:show(value)
     self.writer:record(value)
   elseif kind == "userdata" and is_aggregate(value) then
     self.writer:aggregate(value)
+  elseif is_folded(value) then
+    self.writer:folded(value)
   elseif kind == "table" then
     self.writer:object(value)
   else
@@ -175,13 +183,16 @@ function Output:show(value)
   end
 end
 
---- print for the script. An aggregate that is printed alone is shown as such.
+--- print for the script. An aggregate or counts by stack that are printed alone are shown as such.
 function Output:print(...)
   local count = select("#", ...)
   local line
   if count == 1 then
     if self.format ~= "text" and is_aggregate((...)) then
       self.writer:aggregate((...))
+      return
+    elseif is_folded((...)) then
+      self.writer:folded((...))
       return
     end
     line = tostring((...))

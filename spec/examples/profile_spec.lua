@@ -139,6 +139,10 @@ describe("examples/profile.lua", function()
       assert.truthy(helper.read_file(flame):find(
         ("<title>all: %d samples, 100.00 %%</title>"):format(ticks), 1, true))
 
+      local picture = run { "-i", file, "-f", "svg", PROFILE, "--comm", name }
+      assert.truthy(picture:find(
+        ("<title>all: %d samples, 100.00 %%</title>"):format(ticks), 1, true))
+
       local out = run { "-i", file, PROFILE, "--comm", name }
       assert.matches(("\n%s +%d +100.0%%%%"):format(name:gsub("%-", "%%-"), ticks), out)
       assert.truthy(out:find(("\n%d samples, "):format(ticks), 1, true), out)

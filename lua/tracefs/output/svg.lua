@@ -1,6 +1,8 @@
 --- Output as a picture: of every pair how its times are spread, and how over time (a heat map); of
---- aggregates their histograms. One SVG file that needs nothing else.
+--- aggregates their histograms; of counts by stack a flame graph. One SVG file that needs nothing
+--- else.
 local aggregate = require "tracefs.aggregate"
+local flame = require "tracefs.flame"
 local heatmap = require "tracefs.output.heatmap"
 local rows = require "tracefs.output.rows"
 local text = require "tracefs.output.text"
@@ -303,6 +305,15 @@ function Picture:aggregate(object)
   end
 end
 
+--- Drawn with what is in it at the end.
+---@param folded tracefs.folded
+function Picture:folded(folded)
+  if not self.flames[folded] then
+    self.flames[folded] = true
+    self.flames[#self.flames + 1] = folded
+  end
+end
+
 function Picture:into(list)
   for _, object in ipairs(type(list) == "table" and list or { list }) do
     self:aggregate(object)
@@ -351,14 +362,22 @@ function Picture:finish()
       draw_aggregate(canvas, object)
     end
   end
+  for _, folded in ipairs(self.flames) do
+    local body, height = flame.draw(folded, folded.picture, canvas.y)
+    canvas[#canvas + 1] = body
+    canvas.y = canvas.y + height
+    drawn = drawn + 1
+  end
   if drawn == 0 then
-    canvas:head("nothing was measured", "no pair has matched and no aggregate was printed")
+    canvas:head("nothing was measured",
+      "no pair has matched, and no aggregate and no counts by stack were printed")
   end
   self:draw_foot(canvas)
-  local out = self.out
+  local out, has_flames = self.out, #self.flames > 0
+  local width = has_flames and flame.WIDTH or WIDTH
   out:write_raw(('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" '
     .. 'viewBox="0 0 %d %d" role="img">\n%s\n<rect width="100%%" height="100%%" fill="#fff"/>\n')
-    :format(WIDTH, canvas.y, WIDTH, canvas.y, STYLE))
+    :format(width, canvas.y, width, canvas.y, STYLE .. (has_flames and flame.STYLE or "")))
   out:write_raw(table.concat(canvas, "\n"))
   out:write_raw "\n</svg>\n"
 end
@@ -368,7 +387,7 @@ end
 ---@return tracefs.output.writer
 function svg.new(out, beside)
   return setmetatable({
-    out = out, beside = beside, pairs = {}, names = {}, aggregates = {}, losses = {},
+    out = out, beside = beside, pairs = {}, names = {}, aggregates = {}, flames = {}, losses = {},
   }, Picture)
 end
 

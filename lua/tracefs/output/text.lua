@@ -90,6 +90,11 @@ function Text:aggregate(aggregate)
   self.write(aggregate:text() .. "\n")
 end
 
+---@param folded tracefs.folded
+function Text:folded(folded)
+  self.write(folded:text())
+end
+
 ---@param match tracefs.output.match
 function Text:match(match)
   local parts = { match.name, match.in_ns and units.format(match.delta, "ns")
@@ -131,7 +136,8 @@ end
 function text.derive()
   local class = {}
   class.__index = class
-  for _, name in ipairs { "record", "values", "object", "aggregate", "match", "line", "lost" } do
+  for _, name in ipairs { "record", "values", "object", "aggregate", "folded", "match", "line",
+    "lost" } do
     class[name] = function(self, ...)
       local beside = self.beside
       beside[name](beside, ...)

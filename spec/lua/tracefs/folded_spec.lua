@@ -56,10 +56,14 @@ describe("tracefs.folded", function()
     assert.matches("spec%.lua:%d+: add%(stack, count%): a whole number from 0 is needed, not %-1",
       select(2, pcall(function() counts:add("a", -1) end)))
     assert.matches("not 1%.5", select(2, pcall(function() counts:add("a", 1.5) end)))
-    assert.matches("spec%.lua:%d+: folded: unknown option 'size'; there is: max",
-      select(2, pcall(function() tracefs.folded { size = 1 } end)))
+    assert.matches("spec%.lua:%d+: folded: unknown option 'size'; there are: max, title, unit, "
+      .. "what", select(2, pcall(function() tracefs.folded { size = 1 } end)))
     assert.matches("max: a whole number from 1 is needed, not 0",
       select(2, pcall(tracefs.folded, { max = 0 })))
+    assert.matches("folded: title: a string is needed, not table",
+      select(2, pcall(tracefs.folded, { title = {} })))
+    assert.matches("folded: unknown unit 'parsec'",
+      select(2, pcall(tracefs.folded, { unit = "parsec" })))
     assert.matches("the options must be a table, not number", select(2, pcall(tracefs.folded, 5)))
     assert.equal(0, #counts)
   end)

@@ -33,6 +33,16 @@ describe("tracefs.output.csv", function()
       written(function(out) out:show(sizes) end))
   end)
 
+  it("has a row for each stack", function()
+    local counts = require("tracefs").folded()
+    counts:add("main;work", 2, "a,b")
+    counts:add(false)
+    for _, how in ipairs { "show", "print" } do
+      assert.equal('type,count,stack,more\r\nstack,1,[no stack],\r\nstack,2,"a,b;main;work",\r\n',
+        written(function(out) out[how](out, counts) end))
+    end
+  end)
+
   it("has losses where they were, but not as the first row", function()
     local lost = { cpu = 1, count = 2, why = "overrun" }
     assert.equal("type,cpu,more\r\nlost,1,\"{\"\"count\"\":2,\"\"why\"\":\"\"overrun\"\"}\"\r\n"

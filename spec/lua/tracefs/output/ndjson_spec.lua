@@ -33,6 +33,17 @@ describe("tracefs.output.ndjson", function()
       written(function(out) out:show(addresses) end))
   end)
 
+  it("has an object for each stack", function()
+    local counts = require("tracefs").folded()
+    counts:add("main;work", 2, 'a"b')
+    counts:add(false)
+    for _, how in ipairs { "show", "print" } do
+      assert.equal('{"type":"stack","count":1,"stack":"[no stack]"}\n'
+        .. '{"type":"stack","count":2,"stack":"a\\"b;main;work"}\n',
+        written(function(out) out[how](out, counts) end))
+    end
+  end)
+
   it("has an object for everything else", function()
     local text = written(function(out)
       out:show { type = "mine", n = math.mininteger }

@@ -1,6 +1,7 @@
 local aggregate = require "tracefs.aggregate"
 local helper = require "spec.support.helper"
 local output = require "tracefs.output"
+local tracefs = require "tracefs"
 
 local HOSTILE <const> = '</text><script>alert(1)</script>&"\'\27]0;x\7\xff\u{ffff}\n'
 
@@ -43,6 +44,13 @@ describe("tracefs.output.svg", function()
     for _, object in ipairs { sizes, calls, linear, aggregate.new { "count" } } do
       out:show(object)
     end
+    for _, title in ipairs { HOSTILE, "Another" } do
+      local counts = tracefs.folded { title = title, unit = "ns" }
+      counts:add("main;" .. HOSTILE, 3000)
+      counts:add("main", 1000)
+      out:show(counts)
+      out:print(counts)
+    end
     out.writer:failed("it & that")
     out.writer:stats { lost = 3, produced = 10 }
   end
@@ -83,6 +91,11 @@ describe("tracefs.output.svg", function()
     assert.matches("the run ended with an error: it &amp; that", text, 1, true)
     assert.matches("and 3 more", text, 1, true)
     assert.matches("count by call, the first 30 of 40", text, 1, true)
+    -- two flame graphs, one below the other
+    assert.equal(2, select(2, text:gsub("<title>main: 4.00us, 100.00 %%</title>", "")))
+    local first, second = text:match('<g class="flame" transform="translate%(0 (%d+)%)">'
+      .. '.*<g class="flame" transform="translate%(0 (%d+)%)">')
+    assert.is_true(tonumber(second) >= tonumber(first) + 100)
     -- all 500 are in the cells of the map
     local total = 0
     for count in text:gmatch "<title>%S+ to %S+: (%d+)</title>" do
