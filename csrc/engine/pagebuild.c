@@ -116,6 +116,12 @@ static bool look_at(const struct page_build *build, const uint8_t *page, size_t 
 	return !walk.damage && last_end == walk.end;
 }
 
+/* The count of what was lost stands behind the records. */
+static size_t count_size(const struct page_build *build)
+{
+	return build->lost && build->lost != PAGE_LOST_UNKNOWN ? build->layout.long_size : 0;
+}
+
 bool page_build_append(struct page_build *build, const uint8_t *page, size_t length)
 {
 	struct page_walk walk;
@@ -125,7 +131,8 @@ bool page_build_append(struct page_build *build, const uint8_t *page, size_t len
 	if (!build->is_open || !look_at(build, page, length, &walk, &last_ts) || walk.lost)
 		return false;
 	size = (size_t)(walk.end - walk.next);
-	if (walk.ts < build->ts || walk.ts - build->ts > EXTEND_MAX || size + 8 > room(build))
+	if (walk.ts < build->ts || walk.ts - build->ts > EXTEND_MAX ||
+	    size + 8 + count_size(build) > room(build))
 		return false;
 	if (walk.ts > build->ts)
 		put_extend(build, walk.ts - build->ts);

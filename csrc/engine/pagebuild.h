@@ -33,7 +33,8 @@ bool page_build_record(struct page_build *build, uint64_t ts, const uint8_t *dat
 
 /*
  * Adds all records of a page of the same layout behind those that are there. False, and
- * nothing done, when they do not fit, or a loss lies between.
+ * nothing done, when they do not fit, with the count of a loss before the first one, or a loss
+ * lies between.
  */
 bool page_build_append(struct page_build *build, const uint8_t *page, size_t length);
 

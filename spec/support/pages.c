@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages without a kernel: reads commands from stdin, one a line, and prints what page.c
- * and merge.c make of them. Bytes are written in hex, whatever the byte order of the page.
+ * Pages without a kernel: reads commands from stdin, one a line, and prints what page.c,
+ * pagebuild.c and merge.c make of them. Bytes are written in hex, whatever the byte order of the page.
  *
  *   header little|big HEX    the text of a header_page file, for all that follows
  *   walk HEX                 the records of one page
+ *   build HEX...             of one that pages are put together in, as far as they fit
  *   lanes N                  how many pages a CPU may have in the merge (before cpus)
  *   cpus CPU...              a new merge for these CPUs
  *   page LANE HEX            a page of one CPU, by its place in the list
@@ -25,6 +26,7 @@
 
 #include "merge.h"
 #include "page.h"
+#include "pagebuild.h"
 
 #define MAX_CPUS 64
 
@@ -151,15 +153,11 @@ static void run_header(struct driver *driver, char *rest)
 	free(text);
 }
 
-static void run_walk(struct driver *driver, char *rest)
+static void walk_page(const struct driver *driver, const uint8_t *page, size_t length)
 {
 	struct page_record record;
 	struct page_walk walk;
-	uint8_t *page;
-	size_t length;
 
-	need_layout(driver);
-	page = parse_bytes(next_word(&rest), &length);
 	page_walk_start(&walk, &driver->layout, page, length);
 	printf("page %" PRIu64 " lost ", walk.ts);
 	print_count(walk.lost);
@@ -175,7 +173,38 @@ static void run_walk(struct driver *driver, char *rest)
 	/* A walk that has ended stays ended. */
 	if (page_walk_next(&walk, &record))
 		fail("a record behind the end of the walk");
+}
+
+static void run_walk(struct driver *driver, char *rest)
+{
+	uint8_t *page;
+	size_t length;
+
+	need_layout(driver);
+	page = parse_bytes(next_word(&rest), &length);
+	walk_page(driver, page, length);
 	free(page);
+}
+
+static void run_build(struct driver *driver, char *rest)
+{
+	struct page_build build;
+	char *word;
+
+	need_layout(driver);
+	if (page_build_init(&build, &driver->layout) < 0)
+		fail("no memory");
+	while ((word = next_word(&rest))) {
+		size_t length;
+		uint8_t *page = parse_bytes(word, &length);
+
+		puts((build.is_open ? page_build_append : page_build_take)(&build, page, length) ?
+			     "taken" :
+			     "refused");
+		free(page);
+	}
+	walk_page(driver, page_build_bytes(&build), driver->layout.size);
+	page_build_free(&build);
 }
 
 static void run_cpus(struct driver *driver, char *rest)
@@ -277,6 +306,8 @@ static void run_line(struct driver *driver, char *line)
 		run_header(driver, rest);
 	else if (strcmp(command, "walk") == 0)
 		run_walk(driver, rest);
+	else if (strcmp(command, "build") == 0)
+		run_build(driver, rest);
 	else if (strcmp(command, "lanes") == 0)
 		driver->lane_pages = (unsigned int)parse_number(next_word(&rest), "lanes");
 	else if (strcmp(command, "cpus") == 0)
