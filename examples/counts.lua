@@ -132,23 +132,28 @@ local function print_table(rows, seconds, lost)
     lost > 0 and (", %d events lost"):format(lost) or ""))
 end
 
-local elapsed_before, lost_before = 0, 0
+-- The seconds that the tables before this one were of.
+local covered, lost_before = 0, 0
 
-local function report()
+local function report(seconds)
   local stats = trace:stats()
-  local seconds, lost = stats.elapsed - elapsed_before, stats.lost - lost_before
+  local lost = stats.lost - lost_before
+  seconds = seconds or math.max(stats.elapsed - covered, 0)
   local rows = counts:rows { sort = "count" }
   if trace.format == "json" or trace.format == "csv" then
     print_objects(rows)
   else
     print_table(rows, seconds, lost)
   end
-  elapsed_before, lost_before = stats.elapsed, stats.lost
+  covered, lost_before = covered + seconds, stats.lost
 end
 
 if options.interval then
-  trace:every(options.interval, function()
-    report()
+  local before
+  trace:every(options.interval, function(now)
+    -- in the time of the events: several may be looked at in one go
+    report(before and (now - before) / 1e9 or options.interval)
+    before = now
     -- metrics go on counting
     if trace.format ~= "prometheus" then
       counts:reset()
@@ -158,4 +163,4 @@ if options.interval then
     end
   end)
 end
-trace:at_end(report)
+trace:at_end(function() report() end)

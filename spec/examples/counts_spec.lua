@@ -110,3 +110,39 @@ describe("examples/counts.lua", function()
     end
   end)
 end)
+
+-- Ticks that come in one go, brought to the script's handlers.
+describe("the tables of examples/counts.lua", function()
+  it("are of the time between ticks, whenever these are looked at", function()
+    local tick, at_end, count, lines
+    lines = {}
+    package.loaded["tracefs.script"] = {
+      args = { ENTER, "--interval", "0.5" }, format = "text",
+      on = function(_, _, _, handler) count = handler end,
+      every = function(_, _, fn) tick = fn end,
+      at_end = function(_, fn) at_end = fn end,
+      stats = function() return { elapsed = 1.25, lost = 0 } end,
+    }
+    finally(function() package.loaded["tracefs.script"] = nil end)
+    assert(loadfile(COUNTS, "t", setmetatable({
+      print = function(line) lines[#lines + 1] = line end,
+    }, { __index = _G })))()
+    for now = 1, 2 do
+      for _ = 1, 7 do
+        count(ENTER)
+      end
+      tick(now * 500000000)
+    end
+    count(ENTER)
+    at_end()
+    local text = table.concat(lines, "\n")
+    local found = {}
+    for row in text:gmatch(" +(%d+ +%d+) raw_syscalls:sys_enter") do
+      found[#found + 1] = row:gsub(" +", " ")
+    end
+    for seconds in text:gmatch("events in ([%d.]+) s") do
+      found[#found + 1] = seconds
+    end
+    assert.same({ "7 14", "7 14", "1 4", "0.50", "0.50", "0.25" }, found)
+  end)
+end)
