@@ -13,7 +13,7 @@ local prometheus = {}
 
 -- Seconds between two writes of a file when nothing is printed.
 local INTERVAL <const> = 5
--- Tables can have any number of different strings; what is beyond is not kept.
+-- Tables can have any number of different strings; what is beyond is counted and not kept.
 local MAX_SERIES <const> = 10000
 
 local UNITS <const> = {
@@ -226,6 +226,11 @@ function Metrics:add_run(page)
     add(page:family("luatrace_handler_errors_total", "counter", "Errors in handlers."), "", "",
       ("%d"):format(stats.errors or 0))
   end
+  if self.dropped > 0 then
+    add(page:family("luatrace_values_dropped_total", "counter",
+      ("Values of tables that found no place: there are %d series."):format(MAX_SERIES)), "", "",
+      ("%d"):format(self.dropped))
+  end
   add(page:family("luatrace_failed", "gauge", "Whether the run has ended with an error."), "", "",
     self.has_failed and "1" or "0")
 end
@@ -248,6 +253,7 @@ function Metrics:set(name, kind, help, labels, value)
   local series = self.series[key]
   if not series then
     if #self.series >= MAX_SERIES then
+      self.dropped, self.is_dirty = self.dropped + 1, true
       return
     end
     series = { name = name, kind = kind, help = help, labels = labels, number = 0 }
@@ -387,7 +393,7 @@ end
 function prometheus.new(out, beside, options)
   return setmetatable({
     out = out, beside = beside, path = options.path, written = os.time(), is_dirty = true,
-    aggregates = {}, series = {}, matched = {},
+    aggregates = {}, series = {}, matched = {}, dropped = 0,
   }, Metrics)
 end
 

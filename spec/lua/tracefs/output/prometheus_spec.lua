@@ -124,6 +124,18 @@ describe("tracefs.output.prometheus", function()
     assert.is_nil(text:find("luatrace_values", 1, true))
   end)
 
+  it("counts what is beyond the series that it keeps", function()
+    local text = written(function(out)
+      for i = 1, 10007 do
+        out:show { type = "task", runs = i, comm = "c" .. i % 10003 }
+      end
+    end)
+    assert.equal(10000, select(2, text:gsub("\nluatrace_task_runs{", "")))
+    assert.matches("\nluatrace_task_runs{comm=\"c4\"} 10007\n", text, 1, true)
+    assert.matches("\n# TYPE luatrace_values_dropped_total counter\n"
+      .. "luatrace_values_dropped_total 3\n", text, 1, true)
+  end)
+
   it("says when it cannot be written", function()
     local none, message = output.open { path = path .. "/no", format = "prometheus" }
     assert.is_nil(none)
