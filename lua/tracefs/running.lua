@@ -155,6 +155,7 @@ function running:finish()
       error(message, 0)
     end
     self:_switch_top(false)
+    self._recorded_until = not self._recorded and self:_time() or nil
   end
   self._finishing = true
   self._stream:finish()

@@ -276,7 +276,8 @@ function session_methods:stats()
   stats.late = late
   stats.errors = self._errors
   stats.first_error = self._first_error
-  stats.elapsed = self._started and (self:_time() - self._started) / NS or 0
+  stats.elapsed = self._started
+    and ((self._recorded_until or self:_time()) - self._started) / NS or 0
   return stats
 end
 

@@ -193,6 +193,18 @@ describe("session:stats", function()
     assert.is_true(stats.elapsed > 0)
   end)
 
+  it("have the time of the recording, not of what is handled behind it", function()
+    local session <close> = tracefs.session()
+    session:on(loads.SYSCALL, { filter = "id == -1" }, function() end)
+    session:start()
+    session:finish()
+    local elapsed = session:stats().elapsed
+    assert.is_true(elapsed > 0)
+    session:at_end(function() os.execute "sleep 0.02" end)
+    assert.equal(elapsed, session:run().elapsed)
+    assert.equal(elapsed, session:stats().elapsed)
+  end)
+
   it("are all zero before the start", function()
     local session <close> = tracefs.session()
     local stats = session:stats()
