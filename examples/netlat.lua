@@ -86,6 +86,11 @@ local options = parser:parse(trace.args)
 if options.irq and not options.stages then
   parser:error("--irq goes with --stages")
 end
+for _, name in ipairs(options.device) do
+  if name:find('"', 1, true) then
+    parser:error("--device: a name with a quote in it cannot be told to the kernel")
+  end
+end
 
 local COUNTERS <const> = { "queued", "paired", "freed", "again", "voided", "open", "received",
   "alone" }

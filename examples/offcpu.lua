@@ -85,6 +85,9 @@ parser:option("--stacks", "Stacks below the table."):argname("N"):default("5")
 parser:flag("--folded", "Nothing but folded stacks with their ns.")
 parser:option("--flame", "Write a flame graph to this file."):argname("FILE")
 local options = parser:parse(trace.args)
+if options.comm and options.comm:find('"', 1, true) then
+  parser:error("--comm: a name with a quote in it cannot be told to the kernel")
+end
 
 -- Both sides are asked for: the same event is the end of one interval and the start of another.
 local conditions = {}

@@ -45,6 +45,9 @@ parser:flag("--failed", "Only calls that failed.")
 parser:option("--comm", "Only tasks of this name."):argname("NAME")
 parser:option("--name", "Only names that this Lua pattern matches."):argname("PATTERN")
 local options = parser:parse(trace.args)
+if options.comm and options.comm:find('"', 1, true) then
+  parser:error("--comm: a name with a quote in it cannot be told to the kernel")
+end
 if options.name and not pcall(string.find, "", options.name) then
   parser:error(("--name takes a Lua pattern, which '%s' is not"):format(options.name))
 end

@@ -69,6 +69,9 @@ parser:option("--pid", "Only this task."):argname("PID"):convert(whole_number)
 parser:option("--comm", "Only tasks of this name; * and ? stand for others."):argname("NAME")
 parser:flag("--no-histogram", "Only the table.")
 local options = parser:parse(trace.args)
+if options.comm and options.comm:find('"', 1, true) then
+  parser:error("--comm: a name with a quote in it cannot be told to the kernel")
+end
 
 -- The kernel drops other tasks' events. prev_ and next_ are both asked for in sched_switch:
 -- a task that goes off its CPU is of interest too.
