@@ -110,17 +110,17 @@ describe("examples/offcpu.lua", function()
         load, stats = loads.run_session(session, { "--name", loads.NAME, "naps", 23 })
       end)
       waits = load.waits
-      return stats.late == 0
+      return stats.late == 0 and seen.blocked.n == waits
     end
 
     it("gives the same numbers in each of its outputs", function()
-      -- Where a CPU was stopped in the middle of an event that one comes late, and other times.
-      local in_order
+      -- Where a CPU was stopped in the middle of an event that one comes late, and other times. And
+      -- kernels of virtual machines leave out switches from idle CPUs: both are tried again.
+      local is_whole
       for _ = 1, 10 do
-        in_order = in_order or record()
+        is_whole = is_whole or record()
       end
-      assert.is_true(in_order)
-      assert.equal(waits, seen.blocked.n)
+      assert.is_true(is_whole, ("%d waits, %d seen"):format(waits, seen.blocked.n))
       for _, state in ipairs { "blocked", "runnable" } do
         local _, sums = objects(run { "-i", path, "-f", "json", OFFCPU, "--comm", NAPS,
           "--state", state })
