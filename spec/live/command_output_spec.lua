@@ -351,12 +351,26 @@ describe("output to a terminal", function()
     path = named_program("e\27[31mvil")
   end)
 
+  -- Again where the kernel had given up the task's name for another one's.
+  local function named(run)
+    local status, out
+    for _ = 1, 5 do
+      status, out = run()
+      if not out:find("<...>", 1, true) then
+        break
+      end
+    end
+    return status, out
+  end
+
   local function on_terminal(code)
     local script = helper.tmpdir() .. "/script.lua"
     helper.write_file(script, "local trace = require 'tracefs.script'\n"
       .. ("local DIR = %q\n"):format(path:match("^(.*)/")) .. code)
-    return terminal.run(("%s -c %s %s 2>&1"):format(
-      helper.command, helper.quote(helper.quote(path)):gsub("^'(.*)'$", "'%1'"), script))
+    return named(function()
+      return terminal.run(("%s -c %s %s 2>&1"):format(
+        helper.command, helper.quote(helper.quote(path)):gsub("^'(.*)'$", "'%1'"), script))
+    end)
   end
 
   it("has no control bytes of the kernel's strings, unless asked to", function()
@@ -386,13 +400,15 @@ describe("output to a terminal", function()
   end)
 
   it("keeps the bytes when it goes to a file", function()
-    local status, out = helper.run {
-      "-c", helper.quote(path), "-e", ([[
-        on("sched:sched_process_exec", { filter = 'filename ~ "%s/*"' }, function(ev)
-          print(ev.common_comm)
-        end)
-      ]]):format(path:match("^(.*)/")),
-    }
+    local status, out = named(function()
+      return helper.run {
+        "-c", helper.quote(path), "-e", ([[
+          on("sched:sched_process_exec", { filter = 'filename ~ "%s/*"' }, function(ev)
+            print(ev.common_comm)
+          end)
+        ]]):format(path:match("^(.*)/")),
+      }
+    end)
     assert.same({ 0, "e\27[31mvil\n" }, { status, out })
   end)
 end)
