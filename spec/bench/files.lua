@@ -181,16 +181,12 @@ function files.settle(row, spread)
   end)
 end
 
---- Adds the line of a row.
+--- Adds the line of a row that has been measured.
 ---@param rows table[] all of the benchmark
 ---@param row table
 ---@param add fun(...) the columns of a line
 function files.add(rows, row, add)
   local file = row.file
-  if row.why_not then
-    add("j", file.what, "", "-", "", "", "", "", row.why_not)
-    return
-  end
   local value, range = ("%.1f"):format(row.median), ("%.1f - %.1f"):format(row.least, row.most)
   if file.is_opening then
     add("j", file.what, "ms", value, range, "", "", ("<= %d ms"):format(OPEN_MS),

@@ -279,6 +279,7 @@ end
 
 local STARTS = {
   {
+    letter = "g",
     what = "luatrace -e, one event, to the end",
     target_ms = 60,
     target_mb = 12,
@@ -288,6 +289,7 @@ local STARTS = {
     end,
   },
   {
+    letter = "g",
     what = "bpftrace -e, one event, to the end",
     missing = function()
       return not has_program("bpftrace") and "bpftrace is not installed" or nil
@@ -334,8 +336,12 @@ if options.only:find("g", 1, true) then
     rows[#rows + 1] = { start = start, samples = {} }
   end
 end
+-- What a row is of, whichever kind it is.
+local function subject_of(row)
+  return row.way or row.memory or row.file or row.traced or row.start
+end
 for _, row in ipairs(rows) do
-  local missing = (row.way or row.start or row.memory or row.file or row.traced).missing
+  local missing = subject_of(row).missing
   row.why_not = missing and missing() or nil
 end
 
@@ -349,10 +355,8 @@ for i = 1, options.runs do
         if result and (result.events or 0) == 0 then
           result, why = nil, "it read no event"
         end
-      elseif row.memory or row.file or row.traced then
-        result, why = (row.memory or row.file or row.traced).read()
       else
-        result, why = row.start.read()
+        result, why = subject_of(row).read()
       end
       if result then
         row.samples[#row.samples + 1] = result
@@ -418,10 +422,6 @@ end
 
 local function add_way(row)
   local way = row.way
-  if row.why_not then
-    add(way.letter, way.what, "", "-", "", "", "", "", row.why_not)
-    return
-  end
   local base, value_handler = median_of("a", row.load), median_of("c", row.load)
   local target, result = "", ""
   if way.target then
@@ -452,10 +452,6 @@ end
 
 local function add_start(row)
   local start = row.start
-  if row.why_not then
-    add("g", start.what, "", "-", "", "", "", "", row.why_not)
-    return
-  end
   local ms, least, most = spread(row.samples, function(sample) return sample.wall_ns / 1e6 end)
   local mb = spread(row.samples, function(sample) return sample.peak_kb / 1024 end)
   local function row_of(what, unit, value, low, high, target)
@@ -469,10 +465,6 @@ end
 
 local function add_memory(row)
   local memory = row.memory
-  if row.why_not then
-    add(memory.letter, memory.what, "", "-", "", "", "", "", row.why_not)
-    return
-  end
   add(memory.letter, memory.what, "", ("%.1f"):format(row.median),
     ("%.1f - %.1f"):format(row.least, row.most), grouped(1e9 / row.median), "",
     memory.target_ns and ("<= %.0f ns"):format(memory.target_ns) or "",
@@ -515,19 +507,22 @@ for at, row in ipairs(rows) do
     section = heading
     add("", heading, "", "", "", "", "", "", "")
   end
-  if row.way then
+  if row.why_not then
+    local subject = subject_of(row)
+    add(subject.letter, subject.what, "", "-", "", "", "", "", row.why_not)
+  elseif row.way then
     add_way(row)
   elseif row.memory then
     add_memory(row)
-    if row.memory.is_pair and not (rows[at + 1] and (rows[at + 1].memory or {}).is_pair) then
-      add_growth()
-    end
   elseif row.file then
     files.add(rows, row, add)
   elseif row.traced then
     traced.add(rows, row, add)
   else
     add_start(row)
+  end
+  if (row.memory or {}).is_pair and not (rows[at + 1] and (rows[at + 1].memory or {}).is_pair) then
+    add_growth()
   end
 end
 print(table.concat(lines, "\n"))

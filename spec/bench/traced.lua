@@ -95,16 +95,12 @@ function traced.settle(row, spread)
   row.own = spread(row.samples, function(sample) return sample.own_ns / sample.events end)
 end
 
---- Adds the lines of a row: the load's time for an event, and the tracer's.
+--- Adds the lines of a row that has been measured: the load's time for an event, and the tracer's.
 ---@param rows table[] all of the benchmark
 ---@param row table
 ---@param add fun(...) the columns of a line
 function traced.add(rows, row, add)
   local way = row.traced
-  if row.why_not then
-    add("l", way.what, "", "-", "", "", "", "", row.why_not)
-    return
-  end
   local base, peer = median_of(rows, "is_base"), median_of(rows, "is_peer")
   local target, result = "", ""
   if way.is_runqlat and base then
