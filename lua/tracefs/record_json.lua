@@ -42,8 +42,6 @@ local function any_list(list)
   return #list > 0 and json.encode(list) or "[]"
 end
 
-local LISTS <const> = { array = true, bitmask = true, strings = true }
-
 -- How the values of a field are written, by what the event's description says of it.
 local function encoder(field)
   if field.kind == "int" then
@@ -53,7 +51,7 @@ local function encoder(field)
   elseif field.kind == "array" and not field.signed then
     return unsigned_array
   end
-  return LISTS[field.kind] and any_list or json.encode
+  return events.LISTS[field.kind] and any_list or json.encode
 end
 
 -- By who describes events, and event label: field names, their JSON names with the colon, their

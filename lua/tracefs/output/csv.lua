@@ -176,12 +176,7 @@ function Csv:aggregate(aggregate)
   end
 end
 
----@param folded tracefs.folded
-function Csv:folded(folded)
-  for _, row in ipairs(folded:rows()) do
-    self:object { type = "stack", stack = row.stack, count = row.count }
-  end
-end
+Csv.folded = rows.put_stacks
 
 ---@param match tracefs.output.match
 function Csv:match(match)

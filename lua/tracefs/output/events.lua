@@ -1,7 +1,9 @@
 --- What an output has to know of events: which of their fields are unsigned.
 local events = {}
 
-local LISTS <const> = { array = true, bitmask = true, strings = true }
+--- Kinds of fields whose values are lists.
+---@type table<string, boolean?>
+events.LISTS = { array = true, bitmask = true, strings = true }
 
 local function live(label)
   return (require("tracefs").event(label))
@@ -38,7 +40,7 @@ function events.unsigned(label)
       for _, field in ipairs(event:fields()) do
         local is_number = field.kind == "int" or field.kind == "array"
         found[field.name] = field.kind == "bytes" and "bytes" or is_number and not field.signed
-          or LISTS[field.kind] and "list" or nil
+          or events.LISTS[field.kind] and "list" or nil
       end
     end
     known[finder][label] = found

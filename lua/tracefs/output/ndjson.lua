@@ -64,12 +64,7 @@ function Lines:aggregate(aggregate)
   end
 end
 
----@param folded tracefs.folded
-function Lines:folded(folded)
-  for _, row in ipairs(folded:rows()) do
-    self:object { type = "stack", stack = row.stack, count = row.count }
-  end
-end
+Lines.folded = rows.put_stacks
 
 ---@param match tracefs.output.match
 function Lines:match(match)

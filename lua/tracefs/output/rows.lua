@@ -99,4 +99,13 @@ function rows.has_histogram(options)
   return false
 end
 
+--- A writer's method: counts by stack, as an object for each.
+---@param writer tracefs.output.writer
+---@param folded tracefs.folded
+function rows.put_stacks(writer, folded)
+  for _, row in ipairs(folded:rows()) do
+    writer:object { type = "stack", stack = row.stack, count = row.count }
+  end
+end
+
 return rows

@@ -296,22 +296,22 @@ function Picture:match(match)
   pair.times:add(match.delta)
 end
 
---- Drawn with what is in it at the end.
----@param object tracefs.aggregate
-function Picture:aggregate(object)
-  if not self.aggregates[object] then
-    self.aggregates[object] = true
-    self.aggregates[#self.aggregates + 1] = object
+-- Drawn once, with what is in it at the end.
+local function remember(list, object)
+  if not list[object] then
+    list[object] = true
+    list[#list + 1] = object
   end
 end
 
---- Drawn with what is in it at the end.
+---@param object tracefs.aggregate
+function Picture:aggregate(object)
+  remember(self.aggregates, object)
+end
+
 ---@param folded tracefs.folded
 function Picture:folded(folded)
-  if not self.flames[folded] then
-    self.flames[folded] = true
-    self.flames[#self.flames + 1] = folded
-  end
+  remember(self.flames, folded)
 end
 
 function Picture:into(list)
