@@ -236,10 +236,4 @@ describe("the bookkeeping of examples/offcpu.lua", function()
       assert.equal("task10", printed.task.comm)
     end
   end)
-
-  it("refuses a name that cannot be told to the kernel", function()
-    local status, _, err = helper.run { "examples/offcpu.lua", "--comm", 'a"b' }
-    assert.equal(1, status)
-    assert.matches("--comm: a name with a quote in it", err, 1, true)
-  end)
 end)

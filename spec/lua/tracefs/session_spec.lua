@@ -173,7 +173,7 @@ end)
 
 describe("session:stats", function()
   it("has counters, in all and by CPU, that add up", function()
-    local session <close> = switches(50)
+    local session <close>, kept = switches(50)
     local stats = session:stats()
     for _, name in ipairs({
       "produced", "delivered", "lost", "pending", "own", "overrun", "dropped", "commit_overrun",
@@ -187,7 +187,12 @@ describe("session:stats", function()
       assert.equal(sum, stats[name])
     end
     assert.equal(50, stats.delivered)
-    assert.is_true(stats.late >= 0 and stats.late < 50)
+    -- a CPU of a virtual machine may stand still
+    local late = 0
+    for _, ev in ipairs(kept) do
+      late = late + (ev.common_late and 1 or 0)
+    end
+    assert.equal(late, stats.late)
     assert.equal(0, stats.errors)
     assert.is_nil(stats.first_error)
     assert.is_true(stats.elapsed > 0)
