@@ -60,6 +60,8 @@ struct keymap {
 	uint32_t free; /* first of those that were given back */
 	uint32_t first;
 	uint32_t last;
+	uint32_t ahead; /* the slots of those before it have been fetched */
+	uint32_t lead;	/* how far it is behind the first at most */
 };
 
 /* @extra bytes of the user's in each entry, which begin as zeroes. NULL when memory is short. */

@@ -67,7 +67,6 @@ int main(int argc, char **argv)
 	struct pairing_counts counts;
 	struct event event = { 0 };
 	struct pairing *pairing;
-	uint32_t *open;
 	uint64_t pairs;
 	uint64_t spent;
 	uint32_t room;
@@ -80,23 +79,20 @@ int main(int argc, char **argv)
 	at_random = strcmp(argv[3], "random") == 0;
 	room = (uint32_t)strtoul(argv[1], NULL, 10);
 	pairs = strtoull(argv[2], NULL, 10);
-	open = calloc(room ? room : 1, sizeof(*open));
 	pairing = pairing_create(&options);
-	if (!open || !pairing || !room) {
+	if (!pairing || !room) {
 		fputs("pairing: out of memory\n", stderr);
 		return 1;
 	}
-	for (uint32_t i = 0; i < room; i++) {
-		open[i] = i;
+	for (uint32_t i = 0; i < room; i++)
 		start(pairing, i, &event);
-	}
 	spent = thread_ns();
 	for (uint64_t i = 0; i < pairs; i++) {
-		uint32_t at = (uint32_t)((at_random ? next_random() : i) % room);
+		uint64_t number = (at_random ? next_random() : i) % room;
 
-		stop(pairing, open[at], &event);
-		/* the key of the one before is free for the next */
-		start(pairing, open[at], &event);
+		stop(pairing, number, &event);
+		/* the key is free for the next */
+		start(pairing, number, &event);
 	}
 	spent = thread_ns() - spent;
 	pairing_counts(pairing, &counts);
@@ -104,6 +100,5 @@ int main(int argc, char **argv)
 	       (unsigned long long)counts.ends[PAIRING_MATCHED], (unsigned long long)spent,
 	       (unsigned long long)counts.open);
 	pairing_free(pairing);
-	free(open);
 	return 0;
 }

@@ -162,3 +162,74 @@ for _, same_cpu in ipairs { false, true } do
     end)
   end)
 end
+
+-- Beyond some thousands of open starts, those that are to end next are fetched ahead.
+describe("pairs of which many are open", function()
+  local MANY <const> = 12007
+
+  -- Opens so many, then ends and starts as take(order) says, a list of the open in the order of
+  -- their starts, until none is left; against what a table says.
+  local function play_many(take)
+    local said = {}
+    local pair = new_pair({
+      start = "made:start", stop = "made:stop", key = "address", carry = "number",
+      on_match = function(delta, key, started)
+        said[#said + 1] = ("%d %d %d"):format(key, started.number, delta)
+      end,
+    }, set.find)
+    local ts, number, began = 1000, 0, {}
+    local function feed(kind, key)
+      ts = ts + 1
+      pair:feed(make[kind]({ address = key, number = number }, { common_timestamp = ts }))
+    end
+    local function start(key)
+      number = number + 1
+      feed("start", key)
+      began[key] = { number = number, ts = ts }
+    end
+
+    local order, first = {}, 1
+    for i = 1, MANY do
+      order[i] = i * 256
+      start(order[i])
+    end
+    local more, expected = 2 * MANY, {}
+    while first <= #order do
+      local at = take(order, first)
+      local key = order[at]
+      if at == first then
+        first = first + 1
+      else
+        order[at] = order[#order]
+        order[#order] = nil
+      end
+      feed("stop", key)
+      expected[#expected + 1] = ("%d %d %d"):format(key, began[key].number, ts - began[key].ts)
+      if more > 0 then
+        more = more - 1
+        order[#order + 1] = more % 3 == 0 and key or (3 * MANY + more) * 256
+        start(order[#order])
+      end
+    end
+    assert.equal(3 * MANY, #expected)
+    assert.same(expected, said)
+    local counts = pair:counts()
+    assert.equal(0, counts.open)
+    assert.equal(3 * MANY, counts.matched)
+    assert.equal(0, counts.unmatched)
+  end
+
+  it("are right when the oldest ends first", function()
+    play_many(function(_, first) return first end)
+  end)
+
+  it("are right when the newest ends first", function()
+    play_many(function(order) return #order end)
+  end)
+
+  it("are right when they end in any order, or nearly in that of their starts", function()
+    math.randomseed(7919)
+    play_many(function(order, first) return math.random(first, #order) end)
+    play_many(function(order, first) return math.min(#order, first + math.random(0, 10)) end)
+  end)
+end)
