@@ -7,10 +7,10 @@ helper.usual_collector()
 local LONG <const> = (os.getenv("LUATRACE_LONG") or "") ~= ""
 local PERCENTS <const> = { 0, 0.01, 1, 10, 25, 50, 75, 90, 99, 99.9, 99.99, 100 }
 
--- The value that a share of a sorted list does not exceed.
+-- The value that a share of a sorted list does not exceed; whole numbers only, for what is exact.
 local function exact(sorted, percent)
-  local rank = math.max(1, math.ceil(#sorted * percent / 100))
-  return sorted[rank]
+  local hundredths = math.tointeger(("%.0f"):format(percent * 100))
+  return sorted[math.max(1, (#sorted * hundredths + 9999) // 10000)]
 end
 
 local function with(options, values)
@@ -114,6 +114,23 @@ describe("a histogram", function()
         values[i] = i % 3 == 0 and -value or value
       end
       check_percentiles(with({ "p50", error = share }, values), values, share)
+    end
+  end)
+
+  it("counts a share of the values as decimals do", function()
+    -- 99.9 * 41000 / 100 is 40959.000000000007
+    for percent, case in pairs {
+      [99.9] = { 41000, 40959 }, [99.99] = { 10000, 9999 }, [90] = { 10, 9 }, [90.01] = { 10, 10 },
+      [0.1] = { 1000, 1 }, [0.11] = { 1000, 2 }, [100] = { 7, 7 }, [0] = { 7, 1 },
+    } do
+      local count, rank = table.unpack(case)
+      for small = rank - 1, rank do
+        local made = aggregate.new { "p50" }
+        for i = 1, count do
+          made:add(i <= small and 1 or 1000000)
+        end
+        assert.equal(small == rank and 1 or 1000000, made:percentile(percent), percent)
+      end
     end
   end)
 
