@@ -122,6 +122,20 @@ local function check_event(spec, role)
   end
 end
 
+-- Which of its records are chosen has to hang on what the events of one pair have in common.
+local function sample_of(spec, role)
+  if spec.sample == nil then
+    return nil
+  end
+  local wanted = samples.parse(spec.sample)
+  if not wanted.field then
+    fail('%s: the sample "%s" takes each in its turn, so that a start would be matched with the '
+      .. 'stop of another one: choose by a field of the key, in all events of the pair, as in '
+      .. '"1/%d of FIELD"', role, spec.sample, wanted.scale)
+  end
+  return wanted
+end
+
 -- One event of a role, from a string or a table.
 local function event_of(value, role, options, stage)
   local spec = type(value) == "table" and value or { event = value }
@@ -135,7 +149,7 @@ local function event_of(value, role, options, stage)
   end
   return {
     role = role, pattern = spec.event, filter = spec.filter, stage = stage,
-    sample = spec.sample ~= nil and samples.parse(spec.sample) or nil,
+    sample = sample_of(spec, role),
     stacks = { stack = spec.stack, user_stack = spec.user_stack },
     key = key_of(key, "key"),
     next_key = spec.next_key ~= nil and names_of(spec.next_key, "next_key", MAX_PARTS) or nil,
@@ -443,7 +457,7 @@ end
 ---@class tracefs.pair_event
 ---@field event string pattern of events, as for on()
 ---@field filter? string|table the kernel's filter, or a table of conditions
----@field sample? string one in so many, as for on(); "1/64 of FIELD" on both sides fits together
+---@field sample? string "1/64 of FIELD", as for on(): a field of the key, the same for all events
 ---@field key? string|string[]|fun(ev: tracefs.record): ... instead of the pair's `key`
 ---@field stack? boolean its records come with the kernel's stack, as for on()
 ---@field user_stack? boolean

@@ -123,6 +123,11 @@ describe("tracefs.pair", function()
     bad("max:", { max = 0 })
     bad("max:", { max = 1.5 })
     bad('again: "first" or "last"', { again = "second" })
+    bad('start: the sample "1/10" takes each in its turn',
+      { start = { event = "made:a", sample = "1/10" } })
+    bad('stop: the sample "1/64" takes each in its turn, so that a start would be matched with the '
+      .. 'stop of another one: choose by a field of the key, in all events of the pair, as in '
+      .. '"1/64 of FIELD"', { stop = { event = "made:b", sample = "1/64" } })
     bad("an event is a string", { start = 5 })
     bad("an event is a string", { start = { event = 5 } })
     bad("the list of events is empty", { start = {} })
