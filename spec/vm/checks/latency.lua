@@ -220,3 +220,29 @@ guest.check("a pair in the kernel by several fields, and what is refused there",
   guest.truth(not ok, "common_comm is carried by the kernel")
   guest.contains(message, "'common_comm' is no field of raw_syscalls:sys_enter")
 end)
+
+guest.check("a pair in the kernel says what found no place in its tables", function()
+  need_latency()
+  if not guest.exists(guest.dir .. "/events/exceptions/page_fault_user/hist") then
+    guest.skip("this kernel has no exceptions:page_fault_user")
+  end
+  local status, out, err = guest.luatrace_in_time("-c", "/spec/load faults 499 >/dev/null", "-e", [[
+    local mine = 'comm == "load-faults"'
+    local faults = pair { where = "kernel", max = 100, key = "address",
+      start = { event = "exceptions:page_fault_user", filter = mine },
+      stop = { event = "exceptions:page_fault_kernel", filter = mine },
+      on_match = function() end }
+    at_end(function()
+      local counts = faults:counts()
+      print(counts.starts, counts.dropped, counts.matched)
+    end)]])
+  guest.equal(0, status, err)
+  local starts, dropped, matched = out:match "^(%d+)\t(%d+)\t(%d+)\n$"
+  guest.truth(starts, "no counts in:\n%s", out)
+  -- there is place for 128 addresses; each of the 499 pages has its own
+  guest.truth(tonumber(dropped) >= 499 - 128, "%s dropped", dropped)
+  guest.truth(tonumber(starts) >= 128, "%s starts", starts)
+  guest.equal("0", matched, "matches")
+  guest.contains(err, ("page_fault_user>page_fault_kernel: %s starts and stops found no place in "
+    .. "the kernel's tables, and are missing: give it a larger max"):format(dropped))
+end)
