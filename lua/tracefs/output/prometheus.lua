@@ -220,19 +220,19 @@ function Metrics:add_run(page)
       local family = page:family(("luatrace_events_%s_total"):format(name), "counter",
         ("Events of the kernel's buffers: %s."):format(name))
       for cpu, counts in pairs(stats.per_cpu) do
-        add(family, "", ('cpu="%d"'):format(cpu), ("%d"):format(counts[name]))
+        add(family, "", with(self.run, "cpu", cpu), ("%d"):format(counts[name]))
       end
     end
-    add(page:family("luatrace_handler_errors_total", "counter", "Errors in handlers."), "", "",
-      ("%d"):format(stats.errors or 0))
+    add(page:family("luatrace_handler_errors_total", "counter", "Errors in handlers."), "",
+      self.run, ("%d"):format(stats.errors or 0))
   end
   if self.dropped > 0 then
     add(page:family("luatrace_values_dropped_total", "counter",
-      ("Values of tables that found no place: there are %d series."):format(MAX_SERIES)), "", "",
-      ("%d"):format(self.dropped))
+      ("Values of tables that found no place: there are %d series."):format(MAX_SERIES)), "",
+      self.run, ("%d"):format(self.dropped))
   end
-  add(page:family("luatrace_failed", "gauge", "Whether the run has ended with an error."), "", "",
-    self.has_failed and "1" or "0")
+  add(page:family("luatrace_failed", "gauge", "Whether the run has ended with an error."), "",
+    self.run, self.has_failed and "1" or "0")
 end
 
 --- The metrics as they are now.
@@ -267,7 +267,7 @@ end
 
 function Metrics:count_event(label)
   self:set("luatrace_events_total", "counter", "Events that were printed.",
-    ('event="%s"'):format(label_value(label or "?")))
+    with(self.run, "event", label_value(label or "?")))
 end
 
 function Metrics:record(record)
@@ -386,14 +386,21 @@ function Metrics:listen(session, address)
   return self.server.url
 end
 
+-- What tells the metrics that every run has from those of the other files in the folder, which
+-- their reader puts together.
+local function run_label(path)
+  local file = path and path:match "[^/]*$"
+  return file and with("", "run", label_value(file:match "^(.+)%.[^.]*$" or file)) or ""
+end
+
 ---@param out tracefs.output
 ---@param beside tracefs.output.writer
 ---@param options tracefs.output.options
 ---@return tracefs.output.writer
 function prometheus.new(out, beside, options)
   return setmetatable({
-    out = out, beside = beside, path = options.path, written = os.time(), is_dirty = true,
-    aggregates = {}, series = {}, matched = {}, dropped = 0,
+    out = out, beside = beside, path = options.path, run = run_label(options.path),
+    written = os.time(), is_dirty = true, aggregates = {}, series = {}, matched = {}, dropped = 0,
   }, Metrics)
 end
 

@@ -59,8 +59,8 @@ describe("tracefs.output.prometheus", function()
       'luatrace_calls_total{call="openat"} 1',
       'luatrace_packets_pairs{device="lo"} 8',
       'luatrace_packets_min_seconds{device="lo"} 0.000000401',
-      'luatrace_events_total{event="sched:sched_switch"} 2',
-      "luatrace_failed 0",
+      'luatrace_events_total{run="luatrace",event="sched:sched_switch"} 2',
+      'luatrace_failed{run="luatrace"} 0',
     } do
       assert.matches("\n" .. line .. "\n", "\n" .. text, 1, true)
     end
@@ -124,6 +124,25 @@ describe("tracefs.output.prometheus", function()
     assert.is_nil(text:find("luatrace_values", 1, true))
   end)
 
+  it("has no series that another file of the folder has, too", function()
+    local seen, count = {}, 0
+    for _, name in ipairs { "one.prom", 'a "b".prom', "none" } do
+      local file = helper.tmpdir() .. "/" .. name
+      local status, _, err = helper.run {
+        "-q", "-i", "examples/demo.dat", "-f", "prometheus", "-o", file, "-e",
+        'on("net:net_dev_queue") print(require("tracefs.aggregate").new { "count" })',
+      }
+      assert.same({ 0, "" }, { status, err })
+      for series in helper.read_file(file):gmatch "\n(luatrace_.-) %d+%f[\n]" do
+        assert.is_nil(seen[series])
+        seen[series], count = true, count + 1
+      end
+    end
+    assert.is_true(count > 3 * 5, count .. " series")
+    assert.is_true(seen['luatrace_failed{run="a \\"b\\""}'])
+    assert.is_true(seen['luatrace_events_total{run="none",event="net:net_dev_queue"}'])
+  end)
+
   it("counts what is beyond the series that it keeps", function()
     local text = written(function(out)
       for i = 1, 10007 do
@@ -133,7 +152,7 @@ describe("tracefs.output.prometheus", function()
     assert.equal(10000, select(2, text:gsub("\nluatrace_task_runs{", "")))
     assert.matches("\nluatrace_task_runs{comm=\"c4\"} 10007\n", text, 1, true)
     assert.matches("\n# TYPE luatrace_values_dropped_total counter\n"
-      .. "luatrace_values_dropped_total 3\n", text, 1, true)
+      .. "luatrace_values_dropped_total{run=\"luatrace\"} 3\n", text, 1, true)
   end)
 
   it("says when it cannot be written", function()
