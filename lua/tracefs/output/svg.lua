@@ -13,6 +13,8 @@ local svg = {}
 
 local WIDTH <const> = 860
 local LEFT <const> = 150
+-- Where bars begin that have keys of any length beside them.
+local KEYS_LEFT <const> = 260
 local RIGHT <const> = 790
 local MAP_HEIGHT <const> = 240
 local BAR_HEIGHT <const> = 15
@@ -20,6 +22,7 @@ local MAX_KEYS <const> = 12
 local MAX_BARS <const> = 30
 local MAX_LOSSES <const> = 1000
 local LONGEST <const> = 80
+local LINE <const> = 115
 
 local STYLE <const> = [[<style>
 text { font: 12px system-ui, sans-serif; fill: #222 }
@@ -47,30 +50,75 @@ function Canvas:label(x, y, class, value, anchor)
     anchor and (' text-anchor="%s"'):format(anchor) or "", xml.text(value))
 end
 
--- A headline with what is below it in one line.
-function Canvas:head(title, detail)
+-- A list of texts as lines that are not wider than the picture.
+local function wrapped(parts)
+  local lines = {}
+  for _, part in ipairs(parts) do
+    local last = lines[#lines]
+    if last and #last + #part < LINE then
+      lines[#lines] = last .. ", " .. part
+    else
+      lines[#lines + 1] = part
+    end
+  end
+  return lines
+end
+
+-- A headline with what is below it: a text, or several with commas between them.
+function Canvas:head(title, details)
   self.y = self.y + 34
   self:put('<text x="20" y="%d" class="title">%s<title>%s</title></text>', self.y,
     xml.text(xml.cut(title, LONGEST)), xml.text(title))
-  self.y = self.y + 18
-  self:label(20, self.y, "muted", xml.cut(detail, 2 * LONGEST))
+  for _, line in ipairs(wrapped(type(details) == "table" and details or { details })) do
+    self.y = self.y + 18
+    self:label(20, self.y, "muted", xml.cut(line, LINE))
+  end
   self.y = self.y + 12
 end
 
+-- How wide characters are in common fonts of 12 pixels, in tenths of one, rather too much.
+local WIDTHS <const> = { { "[%%@mMwW]", 120 }, { "%u", 95 }, { "[ .,:;'il-]", 46 } }
+
+local function width_of(code)
+  if code >= 0x80 then
+    return code == utf8.codepoint "–" and 72 or 120
+  end
+  for _, class in ipairs(WIDTHS) do
+    if string.char(code):find(class[1]) then
+      return class[2]
+    end
+  end
+  return 78
+end
+
+-- As much of a text as has room, with "…" where that is not all.
+local function fitting(value, room)
+  local label, width, count = xml.cut(value, #value + 1), 0, 0
+  for _, code in utf8.codes(label) do
+    width = width + width_of(code)
+    if width > room * 10 then
+      return xml.cut(label, math.max(count, 1))
+    end
+    count = count + 1
+  end
+  return label
+end
+
 -- One bar a line: { label =, value =, shown = }.
-function Canvas:bars(list)
+function Canvas:bars(list, left)
+  left = left or LEFT
   local greatest = 0
   for _, bar in ipairs(list) do
     greatest = math.max(greatest, bar.value)
   end
   for _, bar in ipairs(list) do
-    local width = greatest > 0 and math.max(0, bar.value) / greatest * (RIGHT - LEFT - 70) or 0
+    local width = greatest > 0 and math.max(0, bar.value) / greatest * (RIGHT - left - 70) or 0
     self:put('<g><title>%s: %s</title><rect x="%d" y="%d" width="%.1f" height="%d" class="bar"/>',
-      xml.text(bar.label), xml.text(bar.shown), LEFT, self.y,
+      xml.text(bar.label), xml.text(bar.shown), left, self.y,
       bar.value > 0 and math.max(width, 0.5) or 0,
       BAR_HEIGHT - 3)
-    self:label(LEFT - 8, self.y + 10, "number", xml.cut(bar.label, 22), "end")
-    self:label(LEFT + math.floor(width) + 6, self.y + 10, "muted number", bar.shown)
+    self:label(left - 8, self.y + 10, "number", fitting(bar.label, left - 8), "end")
+    self:label(left + math.floor(width) + 6, self.y + 10, "muted number", bar.shown)
     self:put "</g>"
     self.y = self.y + BAR_HEIGHT
   end
@@ -87,25 +135,36 @@ local function shade(count, most)
   return colour(most > 1 and math.log(count) / math.log(most) or 1)
 end
 
--- Lines at the powers of ten within the rows.
-function Canvas:value_axis(low, high, height, unit)
-  local power = 1
-  while power < heatmap.from(low) do
-    power = power * 10
+-- Round values between two: powers of ten, with their twos and fives where those are too few to
+-- read other values by, or else the two themselves.
+local function marks(from, to)
+  for _, steps in ipairs { { 1 }, { 1, 2, 5 } } do
+    local list, power = {}, 1
+    while power <= to and power < 1 << 59 do
+      for _, step in ipairs(steps) do
+        if step * power >= from and step * power <= to then
+          list[#list + 1] = step * power
+        end
+      end
+      power = power * 10
+    end
+    if #list > 1 then
+      return list
+    end
   end
-  while power <= heatmap.from(high + 1) and power < 1 << 60 do
-    local row = low
-    while heatmap.from(row + 1) <= power do
+  return { from, to }
+end
+
+function Canvas:value_axis(low, high, height, unit)
+  local row = low
+  for _, value in ipairs(marks(heatmap.from(low), heatmap.from(high + 1))) do
+    while row < high and heatmap.from(row + 1) <= value do
       row = row + 1
     end
     local span = heatmap.from(row + 1) - heatmap.from(row)
-    local place = row - low + (power - heatmap.from(row)) / span
-    local y = self.y + MAP_HEIGHT - place * height
-    if y >= self.y - 0.5 then
-      self:put('<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" class="grid"/>', LEFT, RIGHT, y, y)
-      self:label(LEFT - 8, math.floor(y) + 4, "number", units.format(power, unit), "end")
-    end
-    power = power * 10
+    local y = self.y + MAP_HEIGHT - (row - low + (value - heatmap.from(row)) / span) * height
+    self:put('<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" class="grid"/>', LEFT, RIGHT, y, y)
+    self:label(LEFT - 8, math.floor(y) + 4, "number", units.format(value, unit), "end")
   end
 end
 
@@ -255,8 +314,7 @@ local function draw_aggregate(canvas, object)
           parts[k] = item.name .. " " .. (item.text or units.format(item.value,
             has_unit and options.unit or nil))
         end
-        canvas:head(options.name .. (#row.keys > 0 and ": " .. key_text(row) or ""),
-          table.concat(parts, ", "))
+        canvas:head(options.name .. (#row.keys > 0 and ": " .. key_text(row) or ""), parts)
         canvas:bars(bucket_bars(object:buckets(table.unpack(row.key)), options.unit,
           options.unsigned, options.scale == "linear"))
       end
@@ -278,7 +336,7 @@ local function draw_aggregate(canvas, object)
   canvas:head(options.name, column .. (#options.by > 0 and " by "
     .. table.concat(options.by, ", ") or "")
     .. (#order > #bars and (", the first %d of %d"):format(#bars, #order) or ""))
-  canvas:bars(bars)
+  canvas:bars(bars, KEYS_LEFT)
 end
 
 ---@param match tracefs.output.match

@@ -110,21 +110,78 @@ describe("tracefs.output.svg", function()
     assert.matches("nothing was measured", text, 1, true)
   end)
 
-  it("is drawn by a browser", function()
+  -- Has a browser read it as XML, draw it, and say which texts do not lie within the picture.
+  local PAGE <const> = [[<body><script type="text/plain">%s</script><script>
+    const xml = document.scripts[0].textContent;
+    const svg = new DOMParser().parseFromString(xml, "image/svg+xml").documentElement;
+    document.body.append(svg);
+    const width = svg.getAttribute("width");
+    const list = [...svg.querySelectorAll("svg > text, svg > g:not(.flame) > text")];
+    const beyond = list.filter(text => {
+      const box = text.getBBox();
+      return box.x < 0 || box.x + box.width > width;
+    });
+    document.title = [svg.querySelectorAll("rect").length, list.length,
+      beyond.map(text => text.textContent).join("|")].join();
+  </script>]]
+
+  it("is drawn by a browser, with room for all its text", function()
+    local text = written(function(out)
+      fill(out)
+      local calls = aggregate.new { "sum", name = "calls", by = { "comm", "pid", "call" } }
+      for _, comm in ipairs { "memfd:sealed-91", "W", "%", "\u{6f22}" } do
+        for call = 257, 262, 5 do
+          calls:add(1234567890123, comm:rep(15 // #comm), 4194304, call)
+        end
+      end
+      local all = aggregate.new { "count", "sum", "average", "minimum", "maximum", "variance",
+        "deviation", "p50", "p90", "p99", "p99.9", "p99.99", "histogram", unit = "ns" }
+      local signed = aggregate.new { "histogram", unit = "bytes" }
+      for i = 1, 62 do
+        all:add(1 << i)
+        signed:add(-1 << i)
+      end
+      for _, object in ipairs { calls, all, signed } do
+        out:show(object)
+      end
+    end)
+    -- another call of the same task is another line
+    assert.matches(">memfd:sealed-91 4194304 257<", text, 1, true)
+    assert.matches(">memfd:sealed-91 4194304 262<", text, 1, true)
     if helper.short or helper.execute { "chromium", "--version" } ~= 0 then
       pending("chromium is not there (.ci/deps outputs)")
       return
     end
-    written(fill)
-    local dir = helper.tmpdir()
+    local page = helper.tmpdir() .. "/page.html"
+    helper.write_file(page, PAGE:format(text))
     local status, out, err = helper.execute {
-      "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" .. dir,
-      "--dump-dom", "file://" .. path, timeout = 60,
+      "chromium", "--headless", "--no-sandbox", "--disable-gpu",
+      "--user-data-dir=" .. helper.tmpdir(), "--dump-dom", "file://" .. page, timeout = 60,
     }
     assert.equal(0, status, err)
-    assert.is_nil(out:find("parsererror", 1, true))
-    local rects = select(2, out:gsub("<rect", ""))
-    assert.equal(select(2, helper.read_file(path):gsub("<rect", "")), rects)
+    local rects, texts, beyond = out:match "<title>(%d+),(%d+),(.-)</title>"
+    assert.equal("", beyond)
+    assert.equal(select(2, text:gsub("<rect", "")), tonumber(rects))
+    assert.is_true(tonumber(texts) > 200, texts)
+  end)
+
+  it("says how long the times of a map are, whatever they are", function()
+    for from, case in pairs {
+      [2000] = { "1.79us", "3.07us", 3000 }, [0] = { "0ns", "1ns", 0 },
+      [1 << 62] = { "4611686018s", "5764607523s", 1 << 62 },
+      [900] = { "1.00us", "2.00us", 3000 }, [1500] = { "100us", "10.0us", 200000 },
+    } do
+      local text = written(function(out)
+        for i, delta in ipairs { from, case[3] } do
+          out.writer:match { name = "p", start = i, stop = i, delta = delta, cpu = 0, keys = {},
+            values = {}, stages = {}, in_ns = true }
+        end
+      end)
+      local map = text:match 'class="muted">2 pairs.-(<line.-)<rect'
+      for i = 1, 2 do
+        assert.matches(">" .. case[i] .. "</text>", map, 1, true)
+      end
+    end
   end)
 
   it("shows the pair of a script that does something else with it", function()
