@@ -26,7 +26,7 @@ test: deps
 	.ci/test $(TESTS)
 
 bench: deps
-	.ci/deps bench
+	.ci/deps bench vm
 	@$(MAKE) build
 	$(LUA) spec/bench/run.lua $(BUILD)
 

@@ -177,18 +177,28 @@ local function deliverer(self, options, parts, wants_record)
   local carry, report = parts.carry, parts.report
   local key_count = #self.how.stop.key
   local into, on_match = parts.into, options.on_match
-  local function take(record, delta, ...)
-    self.matched = self.matched + 1
-    local values = { ... }
+  -- A table only where there is no way without one: this is called for each match.
+  local function add(delta, ...)
     for _, one in ipairs(into) do
       local aggregate, places = one[1], one[2]
-      local by = {}
-      for i, place in ipairs(places) do
-        by[i] = values[key_count + place]
+      if #places == 0 then
+        aggregate:add(delta)
+      elseif #places == 1 then
+        aggregate:add(delta, (select(key_count + places[1], ...)))
+      else
+        local values, by = { ... }, {}
+        for i, place in ipairs(places) do
+          by[i] = values[key_count + place]
+        end
+        aggregate:add(delta, table.unpack(by, 1, #places))
       end
-      aggregate:add(delta, table.unpack(by, 1, #places))
     end
+  end
+  local function take(record, delta, ...)
+    self.matched = self.matched + 1
+    add(delta, ...)
     if on_match then
+      local values = { ... }
       local key, carried = values[1], nil
       if key_count > 1 then
         key = table.move(values, 1, key_count, 1, {})

@@ -2,7 +2,7 @@
 -- Usage: lua spec/bench/run.lua BUILD-FOLDER [--quick] [--runs N] [--only LETTERS]
 -- Every way reads its own recording of the same load, in a process of its own, buffer filled
 -- and tracing off before the clock starts. The ways take turns, run after run.
-local build, options = nil, { runs = 5, events = 400000, only = "abcdefghijkl",
+local build, options = nil, { runs = 5, events = 400000, only = "abcdefghijklm",
   file_events = 5400000 }
 do
   local i = 1
@@ -30,52 +30,18 @@ package.path = "lua/?.lua;lua/?/init.lua;" .. package.path
 package.cpath = build .. "/?.so;" .. package.cpath
 local files = dofile("spec/bench/files.lua")
 local traced = dofile("spec/bench/traced.lua")
+local booted = dofile("spec/bench/booted.lua")
+local process = dofile("spec/bench/process.lua")
 local tracefs = require("tracefs")
 
-local function quote(text)
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
-
-local function command(...)
-  local words = table.pack(...)
-  for i = 1, words.n do
-    words[i] = quote(tostring(words[i]))
-  end
-  return table.concat(words, " ")
-end
-
-local function parse(line)
-  local values = {}
-  for key, value in (line or ""):gmatch("([%w_]+)=(%S+)") do
-    values[key] = math.tointeger(value) or tonumber(value) or value
-  end
-  return values
-end
-
--- Runs a shell command; its last line's key=value pairs (or nil), and its first line.
-local function run(text)
-  local pipe = assert(io.popen(text .. " 2>&1"))
-  local output = pipe:read("a")
-  local ok = pipe:close()
-  local first = output:match("[^\n]+") or "it failed without a word"
-  return ok and parse(output:match("([^\n]*)\n?$")) or nil, first
-end
+local quote, command, parse, run = process.quote, process.command, process.parse, process.run
+local read_file = process.read_file
 
 local function capture(text)
   local pipe = assert(io.popen(text))
   local output = pipe:read("a")
   pipe:close()
   return output
-end
-
-local function read_file(path)
-  local file = io.open(path)
-  if not file then
-    return nil
-  end
-  local text = file:read("a")
-  file:close()
-  return text
 end
 
 local function has_program(name)
@@ -266,15 +232,7 @@ MEMORY[#MEMORY + 1] = {
 
 -- A process that attaches one event and ends: { wall_ns=, peak_kb= } or nil and the reason.
 local function whole_process(...)
-  local out = work_file("measure")
-  local line = command(build .. "/bench/measure", out, ...)
-  local _, said = run(line)
-  local result = parse(read_file(out))
-  os.remove(out)
-  if result.status ~= 0 then
-    return nil, ("exit status %s: %s"):format(result.status, said)
-  end
-  return result
+  return process.measure(build .. "/bench/measure", work_file("measure"), ...)
 end
 
 local STARTS = {
@@ -319,7 +277,8 @@ for _, memory in ipairs(MEMORY) do
   end
 end
 local bench = {
-  build = build, events = options.events, file_events = options.file_events, nr = NR, cpu = cpu,
+  build = build, runs = options.runs, events = options.events, file_events = options.file_events,
+  nr = NR, cpu = cpu,
   work_file = work_file, command = command, lua_command = lua_command, run = run,
   measure = whole_process,
   has_program = has_program, perf_missing = perf_missing,
@@ -329,6 +288,9 @@ for _, file in ipairs(options.only:find("j", 1, true) and files.rows(bench) or {
   rows[#rows + 1] = { file = file, samples = {} }
 end
 for _, way in ipairs(options.only:find("l", 1, true) and traced.rows(bench) or {}) do
+  rows[#rows + 1] = { traced = way, samples = {} }
+end
+for _, way in ipairs(options.only:find("m", 1, true) and booted.rows(bench) or {}) do
   rows[#rows + 1] = { traced = way, samples = {} }
 end
 if options.only:find("g", 1, true) then
@@ -500,7 +462,7 @@ local section
 for at, row in ipairs(rows) do
   local heading = row.load and row.load.label
     or row.file and "file: the whole process, for each event of a trace file"
-    or row.traced and "traced: CPU time of the load, for each switch of its two tasks"
+    or row.traced and row.traced.heading
     or row.memory and "memory: in the process alone, for each pair or value"
     or "starting: wall time and memory of the process"
   if heading ~= section then

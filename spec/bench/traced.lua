@@ -1,5 +1,5 @@
---- make bench, letter l: how much more CPU time a load takes when its switches are traced, and what
---- who traces it takes. Two tasks on one CPU pass a byte to and fro, and do nothing else.
+--- make bench, letters l and m: how much more CPU time a load takes when its switches are traced,
+--- and what who traces it takes. Two tasks on one CPU pass a byte to and fro, and do nothing else.
 local traced = {}
 
 -- From the wakeup of a task to the switch to it, matched here or by the kernel.
@@ -25,39 +25,60 @@ local BPFTRACE <const> = [[
   }
 ]]
 
----@param bench table what spec/bench/run.lua has for it: build, events, cpu, work_file, command,
----  measure, read_figures, has_program
----@return table[] rows with letter, what, read
+---@param bench table what spec/bench/run.lua has for it: build, events, cpu, work_file, measure,
+---  read_figures, has_program; marginal: what starting and ending take is not to be in the figures
+---@return table[] rows with letter, what, read; is_booted: those that booted_guest.lua takes too
 function traced.rows(bench)
   local luatrace = bench.build .. "/luatrace"
   local inner = bench.work_file "load"
-  -- an event is a switch, and two of them are one to and fro
-  -- in plain words: bpftrace's -c knows no quotes
-  local load = ("%s/bench/measure %s %s/support/load --cpu %d threads 1 %d"):format(bench.build,
-    inner, bench.build, bench.cpu, bench.events // 2)
+
+  -- An event is a switch, and two of them are one to and fro. In plain words: bpftrace's -c knows
+  -- no quotes.
+  local function load_of(events)
+    return ("%s/bench/measure %s %s/support/load --cpu %d threads 1 %d"):format(bench.build, inner,
+      bench.build, bench.cpu, events // 2)
+  end
 
   -- The tracer runs the load; what is left of its CPU time without the load's is its own.
+  local function measure(words, events)
+    words = table.move(words, 1, words.n, 1, {})
+    for i, word in ipairs(words) do
+      words[i] = word == traced and load_of(events) or word
+    end
+    local whole, why = bench.measure(table.unpack(words))
+    local figures = bench.read_figures(inner)
+    os.remove(inner)
+    if not whole then
+      return nil, why
+    elseif figures.status ~= 0 then
+      return nil, "the load did not run"
+    end
+    local load_ns = figures.user_ns + figures.sys_ns
+    return { events = events, load_ns = load_ns, own_ns = whole.user_ns + whole.sys_ns - load_ns }
+  end
+
+  -- The word `traced` of the tracer's command line is the load.
   local function tracing(...)
     local words = table.pack(...)
     return function()
-      local whole, why = bench.measure(table.unpack(words, 1, words.n))
-      local figures = bench.read_figures(inner)
-      os.remove(inner)
-      if not whole then
-        return nil, why
-      elseif figures.status ~= 0 then
-        return nil, "the load did not run"
+      local sample, why = measure(words, bench.events)
+      local small
+      if sample and bench.marginal then
+        small, why = measure(words, bench.events // 10)
       end
-      local own = whole.user_ns + whole.sys_ns - figures.user_ns - figures.sys_ns
+      if why then
+        return nil, why
+      end
+      small = small or { events = 0, load_ns = 0, own_ns = 0 }
       return {
-        events = bench.events, load_ns = figures.user_ns + figures.sys_ns,
-        own_ns = math.max(own, 0),
+        events = sample.events - small.events, load_ns = sample.load_ns - small.load_ns,
+        own_ns = math.max(sample.own_ns - small.own_ns, 0),
       }
     end
   end
 
   local function pair(where)
-    return tracing(luatrace, "-q", "-o", "/dev/null", "-c", load, "-e",
+    return tracing(luatrace, "-q", "-o", "/dev/null", "-c", traced, "-e",
       (PAIR:gsub("WHERE", where)))
   end
 
@@ -65,21 +86,26 @@ function traced.rows(bench)
     return not bench.has_program "bpftrace" and "bpftrace is not installed" or nil
   end
 
-  return {
-    { letter = "l", what = "not traced", is_base = true, read = tracing("sh", "-c", load) },
+  local rows = {
+    { letter = "l", what = "not traced", is_base = true, is_booted = true,
+      read = tracing("sh", "-c", traced) },
     { letter = "l", what = "luatrace runqlat.lua", is_runqlat = true,
-      read = tracing(luatrace, "-q", "-o", "/dev/null", "-c", load, "examples/runqlat.lua") },
+      read = tracing(luatrace, "-q", "-o", "/dev/null", "-c", traced, "examples/runqlat.lua") },
     { letter = "l", what = "bpftrace, the same question", is_peer = true,
       missing = without_bpftrace,
-      read = tracing("bpftrace", "-q", "-o", "/dev/null", "-c", load, "-e", BPFTRACE) },
-    { letter = "l", what = 'a pair, where = "lua"', read = pair "lua" },
-    { letter = "l", what = 'a pair, where = "kernel"', read = pair "kernel" },
+      read = tracing("bpftrace", "-q", "-o", "/dev/null", "-c", traced, "-e", BPFTRACE) },
+    { letter = "l", what = 'a pair, where = "lua"', is_booted = true, read = pair "lua" },
+    { letter = "l", what = 'a pair, where = "kernel"', is_booted = true, read = pair "kernel" },
   }
+  for _, row in ipairs(rows) do
+    row.heading = "traced: CPU time of the load, for each switch of its two tasks"
+  end
+  return rows
 end
 
-local function median_of(rows, flag)
+local function median_of(rows, letter, flag)
   for _, row in ipairs(rows) do
-    if row.traced and row.traced[flag] then
+    if row.traced and row.traced.letter == letter and row.traced[flag] then
       return row.median
     end
   end
@@ -101,18 +127,19 @@ end
 ---@param add fun(...) the columns of a line
 function traced.add(rows, row, add)
   local way = row.traced
-  local base, peer = median_of(rows, "is_base"), median_of(rows, "is_peer")
+  local base = median_of(rows, way.letter, "is_base")
+  local peer = median_of(rows, way.letter, "is_peer")
   local target, result = "", ""
   if way.is_runqlat and base then
     target = "<= bpftrace"
     result = peer and ("%s, %+.0f and %+.0f ns"):format(row.median <= peer and "met" or "missed",
       row.median - base, peer - base) or "nothing to compare with"
   end
-  add("l", way.what, "", ("%.1f"):format(row.median),
+  add(way.letter, way.what, "", ("%.1f"):format(row.median),
     ("%.1f - %.1f"):format(row.least, row.most), ("%d"):format(1e9 // row.median),
     base and ("%.2f"):format(row.median / base) or "-", target, result)
   if not way.is_base then
-    add("l", "  its own CPU time", "", ("%.1f"):format(row.own), "", "", "", "", "")
+    add(way.letter, "  the tracer's own", "", ("%.1f"):format(row.own), "", "", "", "", "")
   end
 end
 
