@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "binding.h"
+#include "guard.h"
 
 #define SCREEN_CLASS "tracefs.screen"
 
@@ -22,7 +23,7 @@
  * The terminal of standard output as one page. It belongs to the process, and so does this
  * state: one command has it, the library never. Whatever ends or stops the process gives the
  * terminal back first: leave(), the end of the Lua state, exit(), every signal that would kill
- * or stop; but for those that nobody can catch.
+ * or stop; and its guard when it is one that nobody can catch.
  */
 
 /* The other page, no cursor, lines that are cut and not continued; and back. */
@@ -44,10 +45,9 @@ static struct {
 	bool is_open;
 	bool has_exit_handler;
 	bool takes_keys;
-	int fd;		      /* eventfd: readable when it has to be drawn anew */
-	struct termios saved; /* as the terminal was, while it is taken */
+	int fd; /* eventfd: readable when it has to be drawn anew */
+	struct taken *taken;
 	struct termios ours;
-	volatile sig_atomic_t is_taken;
 	volatile sig_atomic_t is_stale; /* others may have used it since */
 	struct sigaction old_noted[NOTED_COUNT];
 	bool has_deadly[DEADLY_COUNT];
@@ -104,9 +104,10 @@ void screen_restore(void)
 	int err = errno;
 
 	/* Noted when it is done: done again it does no harm, and half of it is not enough. */
-	if (state.is_taken)
-		set_terminal(&state.saved, leave_text, sizeof(leave_text) - 1);
-	state.is_taken = 0;
+	if (state.taken && state.taken->is_taken) {
+		set_terminal(&state.taken->saved, leave_text, sizeof(leave_text) - 1);
+		state.taken->is_taken = 0;
+	}
 	errno = err;
 }
 
@@ -115,10 +116,10 @@ static bool take(void)
 {
 	if (!is_ours_to_use())
 		return false;
-	if (!state.is_taken) {
+	if (!state.taken->is_taken) {
 		/* as it is now: who had it meanwhile may have changed it */
-		tcgetattr(SCREEN_FD, &state.saved);
-		state.ours = state.saved;
+		tcgetattr(SCREEN_FD, &state.taken->saved);
+		state.ours = state.taken->saved;
 	} else if (!state.is_stale) {
 		return true;
 	}
@@ -127,7 +128,7 @@ static bool take(void)
 		state.ours.c_cc[VMIN] = 0;
 		state.ours.c_cc[VTIME] = 0;
 	}
-	state.is_taken = 1;
+	state.taken->is_taken = 1;
 	state.is_stale = 0;
 	set_terminal(&state.ours, enter_text, sizeof(enter_text) - 1);
 	return true;
@@ -252,7 +253,8 @@ static int core_screen(lua_State *L)
 		return push_errno(L, err, "cannot make an event descriptor");
 	}
 	state.takes_keys = takes_keys;
-	state.is_taken = state.is_stale = 0;
+	state.taken = guard_start(SCREEN_FD, leave_text, sizeof(leave_text) - 1);
+	state.taken->is_taken = state.is_stale = 0;
 	if (!state.has_exit_handler)
 		state.has_exit_handler = atexit(screen_restore) == 0;
 	state.is_open = screen->is_open = true;
@@ -267,6 +269,7 @@ static int screen_close(lua_State *L)
 	if (!screen->is_open)
 		return 0;
 	screen_restore();
+	guard_stop();
 	restore_signals();
 	close(state.fd);
 	state.fd = -1;
@@ -342,7 +345,7 @@ static int screen_keys(lua_State *L)
 
 	check_screen(L);
 	/* reading in the background would stop the process */
-	if (!state.is_taken || !is_ours_to_use()) {
+	if (!state.taken->is_taken || !is_ours_to_use()) {
 		lua_pushliteral(L, "");
 		return 1;
 	}

@@ -115,6 +115,8 @@ function Top:page(rows, columns)
       page[#page + 1] = ""
     end
     table.move(log, math.max(1, #log - room + 1), #log, #page + 1, page)
+  elseif #self.panes == 0 then
+    page[#page + 1] = "Nothing is printed yet. What the script prints at its end comes then."
   end
   local fitting = {}
   for i = 1, math.min(#page, rows) do

@@ -6,8 +6,9 @@
 local core = {}
 
 --- The terminal that standard output is. It is taken by the first show(), and given back by
---- leave(), by whatever ends the process, and while it is stopped: by everything but SIGKILL and
---- SIGSTOP. One object for a process, raises when there is one.
+--- leave(), by whatever ends the process, and while it is stopped by everything but SIGSTOP; after
+--- SIGKILL by a process that is started for that. One object for a process, raises when there is
+--- one.
 ---@param takes_keys? boolean what is typed comes to keys() at once, and is not shown
 ---@return tracefs.screen?
 ---@return string? message standard output is no terminal

@@ -119,6 +119,40 @@ describe("luatrace --top", function()
     end
   end)
 
+  it_on_terminal("gives the terminal back when it is killed by what nobody can catch", function()
+    local terminal <close> = tmux.start(120, 12)
+    local script = write_script()
+    local pid = begin(terminal, script)
+    assert(os.execute("kill -KILL " .. pid))
+    terminal:expect_modes(UNTOUCHED)
+    terminal:type 'clear; test "$(stty -g)" = "$before" && echo "modes=same"'
+    terminal:expect "modes=same"
+    -- below a shell that leaves the terminal's modes as they are
+    terminal:type(([[clear; sh -c '%s --top %s; read -r line; stty -g; echo end'; echo "$before"]])
+      :format(helper.command, script))
+    local text = terminal:expect "^luatrace top%.lua .*tick [1-9]%d* of %d+"
+    assert(os.execute("kill -KILL " .. text:match "tick %d+ of (%d+)"))
+    terminal:expect_modes(UNTOUCHED)
+    terminal:type ""
+    text = terminal:expect "\nend\n"
+    local modes, before = text:match "\n([%x:]+)\nend\n([%x:]+)\n"
+    assert.equal(before, modes, text)
+  end)
+
+  it_on_terminal("says so when the script prints at its end alone", function()
+    local terminal <close> = tmux.start(70, 12)
+    local script = helper.tmpdir() .. "/end.lua"
+    helper.write_file(script, [[
+      local trace = require "tracefs.script"
+      trace:on("sched:sched_process_fork", function() end)
+      trace:at_end(function() print "the end" end)
+    ]])
+    terminal:type(("clear; %s --top %s"):format(helper.quote(helper.command), helper.quote(script)))
+    terminal:expect "^luatrace end%.lua .*\n\nNothing is printed yet%..* comes then%.$"
+    terminal:press "q"
+    terminal:expect "\nthe end\n"
+  end)
+
   it_on_terminal("gives the terminal back while it is stopped, and takes its new size", function()
     local terminal <close> = tmux.start(70, 12)
     begin(terminal, write_script())
