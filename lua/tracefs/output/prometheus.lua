@@ -223,6 +223,11 @@ function Metrics:add_run(page)
         add(family, "", with(self.run, "cpu", cpu), ("%d"):format(counts[name]))
       end
     end
+    for label, sample in pairs(stats.samples or {}) do
+      add(page:family("luatrace_sample_scale", "gauge",
+        "Only some of the event's records were looked at: each stands for so many."), "",
+        with(self.run, "event", label_value(label)), ("%d"):format(sample.scale))
+    end
     add(page:family("luatrace_handler_errors_total", "counter", "Errors in handlers."), "",
       self.run, ("%d"):format(stats.errors or 0))
   end

@@ -143,6 +143,21 @@ describe("tracefs.output.prometheus", function()
     assert.is_true(seen['luatrace_events_total{run="none",event="net:net_dev_queue"}'])
   end)
 
+  it("says of how many records each one of a sample is", function()
+    local status, _, err = helper.run { "-q", "-i", "examples/demo.dat", "-f", "prometheus", "-o",
+      path, "-e", [[
+        packets = require("tracefs.aggregate").new { "count", name = "packets" }
+        on("net:net_dev_queue", { sample = "1/10" }, function() packets:count() end)
+        on("net:netif_receive_skb", function() end)
+      ]] }
+    assert.same({ 0, "" }, { status, err })
+    local text = helper.read_file(path)
+    assert.matches("\nluatrace_packets_total 21\n", text, 1, true)
+    assert.matches('\nluatrace_sample_scale{run="luatrace",event="net:net_dev_queue"} 10\n', text,
+      1, true)
+    assert.equal(1, select(2, text:gsub("luatrace_sample_scale{", "")))
+  end)
+
   it("counts what is beyond the series that it keeps", function()
     local text = written(function(out)
       for i = 1, 10007 do
