@@ -434,6 +434,11 @@ local function add_bars(self, settings, row, lines)
   table.move(bars, 1, #bars, #lines + 1, lines)
 end
 
+local function count_of_other(self)
+  local cells = self:cells()
+  return cells[#cells].count
+end
+
 --- An aligned table with a line for each key. With the column "histogram" bars behind it.
 ---@param options? { sort?: string, top?: integer } as for rows()
 ---@return string text without a line break at the end
@@ -446,6 +451,10 @@ function methods:text(options)
     for _, row in ipairs(column == "histogram" and rows or {}) do
       if not is_other(row) then
         add_bars(self, settings, row, lines)
+      elseif #settings.columns == 1 then
+        -- no line of a table tells of them
+        lines[#lines + 1] = ""
+        lines[#lines + 1] = ("(other): %d values of further keys"):format(count_of_other(self))
       end
     end
   end

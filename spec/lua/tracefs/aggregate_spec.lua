@@ -150,6 +150,17 @@ describe("tracefs.aggregate", function()
       assert.equal(64, #unsigned:lines())
     end)
 
+    it("tells of the keys that have no bars", function()
+      local made = aggregate.new { "histogram", by = "dev", max = 1 }
+      for i = 1, 11 do
+        made:add(i, "sda")
+        made:add(i, "sdb")
+      end
+      made:add(1, "sdc")
+      assert.matches("\n\n%(other%): 12 values of further keys$", tostring(made))
+      assert.is_nil(made:text({ top = 1 }):find("other", 1, true))
+    end)
+
     it("shows a value that is too rare for a bar", function()
       local made = aggregate.new { "histogram" }
       made:add(1)
