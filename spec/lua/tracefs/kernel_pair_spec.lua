@@ -42,7 +42,7 @@ describe("a pair in the kernel", function()
       { { carry = "args" }, "carry: 'args' %(unsigned long%[6%]%) is neither a number nor a" },
       { { carry = "common_comm" }, "carry: 'common_comm' is no field of " .. ENTER },
       { { key = "common_cpu" }, "key: 'common_cpu' is no field of " .. ENTER },
-      { { start = { event = ENTER, sample = "1/4" } }, "sample: " },
+      { { start = { event = ENTER, sample = "1/4 of id" } }, "sample: " },
     } do
       local ok, message = pcall(function()
         session:pair(options_with(case[1]))
