@@ -10,6 +10,7 @@ local MAX_CARRY <const> = 16
 local MAX_STAGES <const> = 8
 local MAX_INTO <const> = 8
 local MAX_PARTS <const> = 7
+local DEFAULT_MAX <const> = 100000
 
 local KNOWN <const> = {
   start = true, stop = true, through = true, cancel = true, key = true, carry = true,
@@ -308,7 +309,7 @@ function pair.new(options, find, why)
   local events, carry = parts.events, parts.carry
   local made = core.pair {
     parts = parts.count, carry = #carry, report = parts.report, names = carry,
-    stages = parts.stages, into = parts.into, why = why, max = options.max or 100000,
+    stages = parts.stages, into = parts.into, why = why, max = options.max or DEFAULT_MAX,
     timeout = math.ceil((options.timeout or 0) * NS), same_cpu = options.same_cpu,
     keep_first = options.again == "first", on_match = options.on_match,
     on_expired = options.on_expired, on_dropped = options.on_dropped,
@@ -356,6 +357,35 @@ local function name_of(options)
   return require("tracefs.output.matches").name(options)
 end
 
+-- So few of each may have begun before the session, or go on behind it.
+local SOME <const> = 10
+
+-- What an answer that is empty, or not whole, does not say itself.
+local function tell_end(session, made, options)
+  local counts = made:counts()
+  local function say(text, ...)
+    if session.on_notice then
+      session.on_notice(("pair %s: " .. text):format(name_of(options), ...))
+    end
+  end
+  if counts.matched == 0 and counts.voided > 0 then
+    say("no match: %d of %d starts were given up, as events were lost or came late while they were "
+      .. "open", counts.voided, counts.starts)
+  elseif counts.matched == 0 and counts.incomplete == 0 and counts.starts >= SOME
+    and counts.unmatched >= SOME then
+    say("%d starts and %d stops, and no match: their keys are never the same", counts.starts,
+      counts.unmatched)
+  end
+  if counts.evicted > 0 and not options.on_dropped then
+    say("%d of %d starts were given up, the oldest ones, as no more than %d are kept open at once: "
+      .. "give it a larger max", counts.evicted, counts.starts, options.max or DEFAULT_MAX)
+  end
+  if (counts.dropped or 0) > 0 then
+    say("%d starts and stops found no place in the kernel's tables, and are missing: give it a "
+      .. "larger max", counts.dropped)
+  end
+end
+
 -- Has the kernel match it.
 local function new_in_kernel(session, options)
   session:_check_open(0)
@@ -371,11 +401,7 @@ local function new_in_kernel(session, options)
   end)
   session:at_end(function()
     made:_finish()
-    local dropped = made:counts().dropped
-    if dropped > 0 and session.on_notice then
-      session.on_notice(("%s: %d starts and stops found no place in the kernel's tables, and are "
-        .. "missing: give it a larger max"):format(name_of(options), dropped))
-    end
+    tell_end(session, made, options)
   end)
   return made
 end
@@ -452,6 +478,9 @@ local function keep_informed(session, made, options)
       made:expire(not session._recorded and core.now(session._clock) or nil)
     end)
   end
+  session:at_end(function()
+    tell_end(session, made, options)
+  end)
 end
 
 ---@class tracefs.pair_event

@@ -17,7 +17,8 @@ local triggers = require "tracefs.triggers"
 ---@field instance tracefs.instance for everything that the session has no method for
 ---@field on_error "raise"|"warn" what an error in a handler does: end the run, or be counted
 ---@field on_warn? fun(message: string) called with each counted error
----@field on_notice? fun(message: string) called when a file does not have an event
+---@field on_notice? fun(message: string) called when a file does not have an event, and at the end
+---  when an answer is empty or not whole
 ---@field on_choice? fun(message: string) told what has been chosen where there was a choice
 ---@field message_handler? fun(err: any): any makes the traceback of a handler's error
 local session_methods = {}

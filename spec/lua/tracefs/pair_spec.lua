@@ -503,6 +503,40 @@ describe("session:pair", function()
       key = { start = "args", stop = "next_pid" } })
   end)
 
+  it("says at the end why there is no match, and what it had no place for", function()
+    local function said(options, lose)
+      local session <close> = tracefs.session { file = helper.root .. "/examples/demo.dat" }
+      local messages = {}
+      session.on_notice = function(message)
+        messages[#messages + 1] = message
+      end
+      options.start, options.stop = "net:net_dev_queue", "net:netif_receive_skb"
+      local made = session:pair(options)
+      if lose then
+        session:every(0.001, function()
+          made:lost { cpu = 0 }
+        end)
+      end
+      session:run()
+      return messages, made:counts()
+    end
+    assert.same({}, (said { key = "skbaddr" }))
+    local NEVER <const> = "pair x: 211 starts and 211 stops, and no match: their keys are never the"
+      .. " same"
+    local other = { start = "skbaddr", stop = "len" }
+    assert.same({ NEVER }, (said { key = other, name = "x" }))
+    local messages, counts = said { key = other, name = "x", max = 5 }
+    assert.is_true(counts.evicted > 0)
+    assert.same({ NEVER, ("pair x: %d of 211 starts were given up, the oldest ones, as no more than"
+      .. " 5 are kept open at once: give it a larger max"):format(counts.evicted) }, messages)
+    assert.same({ NEVER }, (said { key = other, name = "x", max = 5, on_dropped = function() end }))
+    messages, counts = said({ key = other }, true)
+    assert.is_true(counts.voided > 0)
+    assert.same({ ("pair net_dev_queue>netif_receive_skb: no match: %d of 211 starts were given up,"
+      .. " as events were lost or came late while they were open"):format(counts.voided)
+    }, messages)
+  end)
+
   it("refuses a timeout where the clock counts no time", function()
     local session <close> = tracefs.session { clock = "counter" }
     local ok, message = pcall(session.pair, session, {
