@@ -37,6 +37,7 @@
 local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
 local escape = require "tracefs.escape"
+local glob = require "tracefs.glob"
 local tracefs = require "tracefs"
 local trace = require "tracefs.script"
 
@@ -48,8 +49,9 @@ local options = parser:parse(trace.args)
 if options.comm and options.comm:find('"', 1, true) then
   parser:error("--comm: a name with a quote in it cannot be told to the kernel")
 end
-if options.name and not pcall(string.find, "", options.name) then
-  parser:error(("--name takes a Lua pattern, which '%s' is not"):format(options.name))
+local mistake = options.name and glob.mistake(options.name)
+if mistake then
+  parser:error(("--name takes a Lua pattern, which '%s' is not: %s"):format(options.name, mistake))
 end
 
 local as_slices = trace.format == "perfetto"

@@ -1,4 +1,4 @@
---- Names with `*`, `?` and `[...]` in them, as a shell has them.
+--- Names with `*`, `?` and `[...]` in them, as a shell has them; and what is no Lua pattern.
 local glob = {}
 
 --- Is it a pattern, or the name itself?
@@ -68,6 +68,70 @@ function glob.matcher(text)
   end
   return function(word)
     return word:find(pattern) ~= nil
+  end
+end
+
+-- Behind the set that begins at `at`; nil if it does not end.
+local function behind_set(pattern, at)
+  at = pattern:match("^%[%^?()", at)
+  repeat
+    if at > #pattern then
+      return nil
+    end
+    -- the first one is a member, whatever it is
+    at = at + (pattern:sub(at, at) == "%" and at < #pattern and 2 or 1)
+  until pattern:sub(at, at) == "]"
+  return at + 1
+end
+
+--- What is wrong with a Lua pattern. string.find raises that, too, but only with a text that
+--- matches what stands before it.
+---@param pattern string
+---@return string? mistake nil when it is one
+function glob.mistake(pattern)
+  local at, open, count, is_closed = pattern:match "^%^?()", {}, 0, {}
+  while at and at <= #pattern do
+    local char, next_char = pattern:sub(at, at), pattern:sub(at + 1, at + 1)
+    if char == "(" then
+      count = count + 1
+      open[#open + 1] = count
+      at = at + 1
+    elseif char == ")" then
+      local last = table.remove(open)
+      if not last then
+        return 'a ")" has no "("'
+      end
+      is_closed[last] = true
+      at = at + 1
+    elseif char == "%" and next_char == "" then
+      return 'it ends with "%"; "%%" stands for a "%" itself'
+    elseif char == "%" and next_char == "b" then
+      if at + 3 > #pattern then
+        return '"%b" takes two characters'
+      end
+      at = at + 4
+    elseif char == "%" and next_char == "f" then
+      if pattern:sub(at + 2, at + 2) ~= "[" then
+        return '"%f" takes a set in "[]"'
+      end
+      at = behind_set(pattern, at + 2)
+    elseif char == "%" and next_char:find "%d" then
+      if not is_closed[tonumber(next_char)] then
+        return ('"%%%s" means what stands in no "()" before it'):format(next_char)
+      end
+      at = at + 2
+    elseif char == "[" then
+      at = behind_set(pattern, at)
+    else
+      at = at + (char == "%" and 2 or 1)
+    end
+  end
+  if not at then
+    return 'its "[" has no "]"; "%[" stands for a "[" itself'
+  elseif #open > 0 then
+    return 'its "(" has no ")"; "%(" stands for a "(" itself'
+  elseif count > 32 then
+    return "it has more than 32 captures"
   end
 end
 

@@ -137,9 +137,12 @@ describe("examples/opensnoop.lua", function()
   end)
 
   it("refuses what is no pattern", function()
-    local status, _, err = helper.run { OPENSNOOP, "--name", "[" }
-    assert.is_true(status > 0)
-    assert.matches("%-%-name takes a Lua pattern", err)
+    for _, pattern in ipairs { "[", "a[", "/etc/%", "a(b" } do
+      local status, out, err = helper.run { OPENSNOOP, "--name", pattern }
+      assert.same({ 1, "" }, { status, out })
+      assert.matches(("--name takes a Lua pattern, which '%s' is not: "):format(pattern), err, 1,
+        true)
+    end
   end)
 end)
 

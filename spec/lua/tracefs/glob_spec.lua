@@ -31,4 +31,46 @@ describe("tracefs.glob", function()
     assert.is_nil(matches)
     assert.matches('its "[" has no "]"', why, 1, true)
   end)
+
+  it("says what is wrong with a Lua pattern, wherever in it", function()
+    for pattern, why in pairs {
+      ["a["] = 'its "[" has no "]"', ["a[]"] = 'its "[" has no "]"', ["a[%"] = 'its "[" has no "]"',
+      ["a[%]"] = 'its "[" has no "]"', ["[^]"] = 'its "[" has no "]"', ["a%f[b"] = 'has no "]"',
+      ["a%"] = 'ends with "%"', ["ab)"] = 'a ")" has no "("', ["a(b"] = 'its "(" has no ")"',
+      ["a%b("] = '"%b" takes two', ["a%fb"] = '"%f" takes a set', ["a%1"] = '"%1" means',
+      ["(a%1)"] = '"%1" means', ["(a)%0"] = '"%0" means', [("()"):rep(33)] = "more than 32",
+    } do
+      assert.matches(why, glob.mistake(pattern) or pattern, 1, true)
+    end
+  end)
+
+  -- Any mistake raises with some text; a pattern without one never does.
+  it("finds the mistakes that Lua finds, and no others", function()
+    local parts <const> = { "a", "b", "[", "]", "(", ")", "%", "^", "1", "f", "-", "*", "." }
+    math.randomseed(7919)
+    local mistakes = 0
+    for _ = 1, 1000 do
+      local pattern = {}
+      for i = 1, math.random(6) do
+        pattern[i] = parts[math.random(#parts)]
+      end
+      pattern = table.concat(pattern)
+      if glob.mistake(pattern) then
+        mistakes = mistakes + 1
+      else
+        for _, text in ipairs { "", "a", "ab", "ba", "aabb", "b1]-[a^f", "()" } do
+          assert.is_true(pcall(string.find, text, pattern), pattern)
+        end
+      end
+    end
+    assert.is_true(mistakes > 100 and mistakes < 900)
+    for _ = 1, 1000 do
+      -- one item, so that it is looked at whatever the text is
+      local pattern = ("[%s%s%s"):format(parts[math.random(#parts)], parts[math.random(#parts)],
+        parts[math.random(4)])
+      if not pcall(string.find, "a", pattern) then
+        assert.truthy(glob.mistake(pattern), pattern)
+      end
+    end
+  end)
 end)
