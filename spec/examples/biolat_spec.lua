@@ -1,5 +1,6 @@
 local disk = require "spec.support.disk"
 local helper = require "spec.support.helper"
+local trace_text = require "spec.support.trace_text"
 
 local BIOLAT <const> = "examples/biolat.lua"
 
@@ -73,6 +74,31 @@ describe("examples/biolat.lua", function()
     assert.equal(number, again.device)
     again.device = device.name
     assert.same(live, again)
+  end)
+
+  it("has the times that the kernel's own text gives for each of 997 writes", function()
+    local objects, lines = trace_text.run(writes(997, device), { BIOLAT, "--device", device.name })
+    -- "7,0 WS 4096 () 8 + 8 ...": device, operation, size of one that is issued, and where
+    local times = trace_text.intervals(lines, function(line)
+      return line.event == "block_rq_issue"
+        and table.concat({ line.text:match "^(%S+ %S+) %d+ %(.-%) (%d+) " }, " at ")
+    end, function(line)
+      local what, sector, count = line.text:match "^(%S+ %S+) %(.-%) (%d+) %+ (%d+) "
+      if line.event ~= "block_rq_complete" or count == "0" and what:find " W" then
+        return nil
+      end
+      return ("%s at %s"):format(what, #sector > 19 and "0" or sector)
+    end, function(_, to)
+      local letters = to.text:match "^%S+ (%S+)"
+      return letters:find "^F?W" and "write" or letters:find "^F?R" and "read"
+        or letters:find "^FF" and "flush" or "other"
+    end)
+    assert.equal(997, #times.write)
+    for _, row in ipairs(objects.latency) do
+      trace_text.check(times[row.operation], row, "requests")
+      times[row.operation] = nil
+    end
+    assert.same({}, times)
   end)
 
   it("prints the table and a histogram of the same count", function()

@@ -1,5 +1,6 @@
 local disk = require "spec.support.disk"
 local helper = require "spec.support.helper"
+local trace_text = require "spec.support.trace_text"
 
 local FSLAT <const> = "examples/fslat.lua"
 local PARTS <const> = { "cpu_ns", "ready_ns", "device_ns", "other_ns" }
@@ -95,6 +96,107 @@ describe("examples/fslat.lua", function()
     local again = objects(run { "-f", "json", "-i", path, FSLAT })
     assert.same(live.operation, again.operation)
     assert.same(live.operations, again.operations)
+  end)
+
+  -- The operations of the kernel's text, each with where its time went: by laying the times at
+  -- which its task had no CPU over those at which the disk had requests.
+  local function operations_of(lines)
+    local begun, away, requests, busy, found = {}, {}, {}, {}, {}
+    local function back(pid, now)
+      local from = away[pid]
+      away[pid] = nil
+      if from and begun[pid] then
+        table.insert(begun[pid].away, { from = from.ns, to = now, is_ready = from.is_ready })
+      end
+    end
+    for _, line in ipairs(lines) do
+      local what, text, now = line.event, line.text, line.ns
+      if what == "sched_switch" then
+        local prev, state, next_pid = text:match(
+          "prev_pid=(%d+) prev_prio=%d+ prev_state=(%S+) ==> .*next_pid=(%d+)")
+        prev, next_pid = tonumber(prev), tonumber(next_pid)
+        back(prev, now)
+        away[prev] = { ns = now, is_ready = state:find "^R%+?$" ~= nil }
+        back(next_pid, now)
+      elseif what:find "_begin$" or what:find "_enter$" then
+        begun[line.pid] = { ns = now, away = {}, inode = tonumber(text:match "ino (%d+)") }
+        away[line.pid] = nil
+      elseif what:find "^ext4" then
+        back(line.pid, now)
+        local operation = begun[line.pid]
+        begun[line.pid] = nil
+        operation.operation = what:find "sync" and "sync" or "write"
+        operation.total_ns, operation.to, operation.pid = now - operation.ns, now, line.pid
+        found[#found + 1] = operation
+      else
+        local is_end = what == "block_rq_complete"
+        local key = is_end and text:match "^(%S+ %S+) %(.-%) (%d+)"
+          or text:match "^(%S+ %S+) %d+ %(.-%) (%d+)"
+        local letters = text:match "^%S+ (%S+)"
+        local sector, count = text:match "%(.-%) (%d+) %+ (%d+)"
+        key = ("%s %s"):format(key, letters == "FF" and "flush" or sector)
+        if not is_end and not next(requests) then
+          busy[#busy + 1] = { from = now, to = math.maxinteger }
+        end
+        if not is_end then
+          requests[key] = true
+        elseif requests[key] and not (count == "0" and letters:find "^W") then
+          requests[key] = nil
+          if not next(requests) then
+            busy[#busy].to = now
+          end
+        end
+      end
+    end
+    for _, operation in ipairs(found) do
+      local off, ready, working = 0, 0, 0
+      for _, gone in ipairs(operation.away) do
+        local time = gone.to - gone.from
+        off, ready = off + time, ready + (gone.is_ready and time or 0)
+        for _, work in ipairs(gone.is_ready and {} or busy) do
+          local overlap = math.min(work.to, gone.to) - math.max(work.from, gone.from)
+          working = working + math.max(overlap, 0)
+        end
+      end
+      operation.cpu_ns, operation.ready_ns = operation.total_ns - off, ready
+      operation.device_ns, operation.other_ns = working, off - ready - working
+    end
+    return found
+  end
+
+  it("says where the time of each operation went as the kernel's own text has it", function()
+    local out, lines = trace_text.run(writes(499, 101, device), {
+      FSLAT, "--device", device.name, "--top", "1000",
+    })
+    local times, sums, ours = { write = {}, sync = {} }, { write = {}, sync = {} }, {}
+    for _, operation in ipairs(operations_of(lines)) do
+      local list = times[operation.operation]
+      list[#list + 1] = operation.total_ns
+      for _, name in ipairs(PARTS) do
+        local sum = sums[operation.operation]
+        sum[name] = (sum[name] or 0) + operation[name]
+        ours[#ours + 1] = ("%d %s %d: %s %d"):format(operation.pid, operation.operation,
+          operation.inode, name, operation[name])
+      end
+    end
+    assert.equal(600, #times.write)
+    assert.equal(102, #times.sync)
+    for _, row in ipairs(out.operation) do
+      trace_text.check(times[row.operation], row, "count")
+      for _, name in ipairs(PARTS) do
+        assert.equal(sums[row.operation][name], row[name], row.operation .. " " .. name)
+      end
+    end
+    local theirs = {}
+    for _, slow in ipairs(out.slowest) do
+      for _, name in ipairs(PARTS) do
+        theirs[#theirs + 1] = ("%d %s %d: %s %d"):format(slow.pid, slow.operation, slow.inode, name,
+          slow[name])
+      end
+    end
+    table.sort(ours)
+    table.sort(theirs)
+    assert.same(ours, theirs)
   end)
 
   it("prints a table of operations and the slowest ones", function()

@@ -1,59 +1,7 @@
 local helper = require "spec.support.helper"
-local undisturbed = require "spec.support.undisturbed"
+local trace_text = require "spec.support.trace_text"
 
 local HARDIRQS <const> = "examples/hardirqs.lua"
-
--- The example, and beside it handlers of their own that measure the same run by another way: from
--- records, one CPU after the other.
-local BESIDE <const> = [[
-  package.path = %q .. "/examples/?.lua;" .. package.path
-  local trace = require "tracefs.script"
-  local began, seen = {}, {}
-  trace:on("irq:irq_handler_entry", function(ev) began[ev.common_cpu] = ev end)
-  trace:on("irq:irq_handler_exit", function(ev)
-    local entry = began[ev.common_cpu]
-    began[ev.common_cpu] = nil
-    if entry then
-      assert(entry.irq == ev.irq)
-      local what = ("%%s %%d"):format(ev.irq .. entry.name, ev.common_cpu)
-      local ns = ev.common_timestamp - entry.common_timestamp
-      local sum = seen[what] or { type = "seen", what = what, runs = 0, total_ns = 0, max_ns = 0 }
-      sum.runs, sum.total_ns, sum.max_ns = sum.runs + 1, sum.total_ns + ns, math.max(sum.max_ns, ns)
-      seen[what] = sum
-    end
-  end)
-  trace:at_end(function()
-    for _, sum in pairs(seen) do
-      trace:print(sum)
-    end
-  end)
-  require "hardirqs"
-]]
-
--- Both measurements as { [what and CPU] = "RUNS runs, TOTAL ns, MAX ns" }, and the objects.
-local function run_beside(command)
-  local json = require "dkjson"
-  local script = helper.tmpdir() .. "/beside.lua"
-  helper.write_file(script, BESIDE:format(helper.root))
-  local objects
-  local found = undisturbed({ "-c", command, script, "--per-cpu" }, function(out)
-    local found = { hardirq = {}, seen = {} }
-    objects = {}
-    for line in out:gmatch("{[^\n]+") do
-      local object = assert(json.decode(line))
-      if found[object.type] then
-        local what = object.what or ("%s %d"):format(object.irq .. object.name, object.cpu)
-        found[object.type][what] = ("%d runs, %d ns, %d ns"):format(object.runs, object.total_ns,
-          object.max_ns)
-        objects[#objects + 1] = object.type == "hardirq" and object or nil
-      elseif object.type == "stats" then
-        found.stats = object
-      end
-    end
-    return found
-  end)
-  return found.hardirq, found.seen, objects
-end
 
 describe("examples/hardirqs.lua", function()
   -- By number, how often each interrupt has come, as the kernel counts it.
@@ -69,7 +17,7 @@ describe("examples/hardirqs.lua", function()
     return counts
   end
 
-  it("measures what another way finds, and no more than the kernel counts", function()
+  it("has the times of the kernel's own text, and no more runs than the kernel counts", function()
     local dir = helper.tmpdir()
     local outer = counted(helper.read_file("/proc/interrupts"))
     -- writes that go to the disk at once, where /tmp is on one
@@ -78,15 +26,28 @@ describe("examples/hardirqs.lua", function()
       dd if=/dev/zero of=%s/file bs=4096 count=97 oflag=direct 2>/dev/null ||
         dd if=/dev/zero of=%s/file bs=4096 count=97 conv=fsync 2>/dev/null
       cat /proc/interrupts >%s/after]]):gsub("%%s", dir)
-    local hardirqs, seen, objects = run_beside(command)
+    local objects, lines = trace_text.run(command, { HARDIRQS, "--per-cpu" })
     local after = counted(helper.read_file("/proc/interrupts"))
-    assert.same(seen, hardirqs)
+    local function key(event)
+      return function(line)
+        return line.event == event and ("%d on %d"):format(line.text:match "irq=(%d+)", line.cpu)
+      end
+    end
+    local times = trace_text.intervals(lines, key "irq_handler_entry", key "irq_handler_exit",
+      function(from)
+        local irq, name = from.text:match "^irq=(%d+) name=(.*)$"
+        return ("%d %s %d"):format(irq, name, from.cpu)
+      end)
     local runs, handlers = {}, {}
-    for _, object in ipairs(objects) do
+    for _, object in ipairs(objects.hardirq) do
+      local name = ("%d %s %d"):format(object.irq, object.name, object.cpu)
+      trace_text.check(times[name], object, "runs")
+      times[name] = nil
       runs[object.irq] = (runs[object.irq] or 0) + object.runs
       handlers[object.irq] = handlers[object.irq] or {}
       handlers[object.irq][object.name] = true
     end
+    assert.same({}, times)
     for irq, count in pairs(runs) do
       -- one with several handlers is counted once
       if not next(handlers[irq], next(handlers[irq])) then

@@ -1,4 +1,5 @@
 local helper = require "spec.support.helper"
+local trace_text = require "spec.support.trace_text"
 
 local NETLAT = "examples/netlat.lua"
 -- A size that nobody else's packets have: 28 bytes of headers on the way up, 42 on the way down.
@@ -91,6 +92,48 @@ describe("examples/netlat.lua", function()
     local out = run { "-c", udp(23), NETLAT, "--filter", OURS, "--stages", "--no-histogram" }
     assert.matches("\nlo +queue>softirq +23 +[%d.]+[num]?s ", out)
     assert.matches("\nlo +softirq>receive +23 +[%d.]+[num]?s ", out)
+  end)
+
+  it("has the times that the kernel's own text gives for each of 10007 packets", function()
+    local printed, lines = trace_text.run(udp(10007), {
+      NETLAT, "--device", "lo", "--filter", OURS, "--stages",
+    })
+    local function key(line, ...)
+      for _, event in ipairs { ... } do
+        if line.event == event then
+          return (line.text:match "skbaddr=(%S+)")
+        end
+      end
+    end
+    local times = trace_text.intervals(lines, function(line)
+      return key(line, "net_dev_queue")
+    end, function(line)
+      return key(line, "netif_receive_skb", "consume_skb", "kfree_skb")
+    end, function(_, to)
+      return to.event == "netif_receive_skb" and "lo" or nil
+    end)
+    assert.equal(10007, #times.lo)
+    assert.equal(1, #printed.latency)
+    trace_text.check(times.lo, printed.latency[1], "pairs")
+
+    -- The softirq of a packet: the last one of its CPU that has begun before it was received.
+    local queued, begun, stages = {}, {}, { ["queue>softirq"] = {}, ["softirq>receive"] = {} }
+    for _, line in ipairs(lines) do
+      local address = key(line, "net_dev_queue", "netif_receive_skb")
+      if line.event == "softirq_entry" then
+        begun[line.cpu] = line.ns
+      elseif line.event == "net_dev_queue" then
+        queued[address] = line.ns
+      elseif address then
+        local at, softirq = queued[address], begun[line.cpu]
+        table.insert(stages["queue>softirq"], math.max(softirq - at, 0))
+        table.insert(stages["softirq>receive"], line.ns - math.max(softirq, at))
+      end
+    end
+    assert.equal(2, #printed.stage)
+    for _, row in ipairs(printed.stage) do
+      trace_text.check(stages[row.stage], row, "packets")
+    end
   end)
 
   it("finds the same on the recording of the run", function()

@@ -1,5 +1,6 @@
 local helper = require "spec.support.helper"
 local loads = require "spec.support.loads"
+local trace_text = require "spec.support.trace_text"
 local tracefs = require "tracefs"
 local units = require "tracefs.units"
 
@@ -80,6 +81,50 @@ describe("examples/offcpu.lua", function()
     assert.truthy(found.stack[1].stack:find("nanosleep.*schedule"), out)
     assert.is_true(found.task[1].max_ns >= 1000000)
   end)
+
+  for state, load in pairs { blocked = "naps 101", runnable = "--cpu all syscalls 200000" } do
+    it(("has the times and stacks of the kernel's own text, %s"):format(state), function()
+      local out, lines
+      loads.on_busy_cpus(function()
+        out, lines = trace_text.run(("%s %s"):format(LOAD, load), {
+          OFFCPU, "--comm", loads.NAME .. "-*", "--state", state,
+        })
+      end)
+      local away, times, stacks, count, unseen = {}, {}, {}, 0, 0
+      for _, line in ipairs(lines) do
+        local comm, prev, letters, next_pid = line.text:match(
+          "^prev_comm=(.*) prev_pid=(%d+) prev_prio=%d+ prev_state=(%S+) ==> .*next_pid=(%d+)")
+        local from = away[next_pid]
+        away[next_pid] = nil
+        if from then
+          count = count + 1
+          times[next_pid] = times[next_pid] or {}
+          table.insert(times[next_pid], line.ns - from.ns)
+          stacks[from.stack] = (stacks[from.stack] or 0) + line.ns - from.ns
+        end
+        unseen = unseen + (away[prev] and 1 or 0)
+        local is_wanted = comm:find(loads.NAME .. "-", 1, true) == 1 and not letters:find "[XZ]"
+          and (letters:find "^R%+?$" ~= nil) == (state == "runnable")
+        -- the last ones are of the tracing itself
+        away[prev] = is_wanted and {
+          ns = line.ns, stack = comm .. ";" .. line.stack:gsub(";__traceiter_.*$", ""),
+        } or nil
+      end
+      local found = {}
+      for _, row in ipairs(out.stack) do
+        found[row.stack] = row.total_ns
+      end
+      assert.is_true(count > 0)
+      assert.same(stacks, found)
+      assert.same({ count, unseen }, { out.offcpu[1].intervals, out.offcpu[1].unseen })
+      for _, row in ipairs(out.task) do
+        local pid = tostring(row.pid)
+        trace_text.check(times[pid], row, "intervals")
+        times[pid] = nil
+      end
+      assert.same({}, times)
+    end)
+  end
 
   describe("on a recording", function()
     local path, waits, seen

@@ -1,52 +1,12 @@
 local helper = require "spec.support.helper"
 local loads = require "spec.support.loads"
 local json = require "dkjson"
+local trace_text = require "spec.support.trace_text"
 local undisturbed = require "spec.support.undisturbed"
 
 local RUNQLAT <const> = "examples/runqlat.lua"
 local LOAD <const> = ("%s --name %s"):format(helper.quote(helper.program("support/load")),
   loads.NAME)
-
--- The example, and beside it handlers of their own that find the same waits from records.
-local BESIDE <const> = [==[
-  package.path = %q .. "/examples/?.lua;" .. package.path
-  local trace = require "tracefs.script"
-  local since, kind, seen, not_seen = {}, {}, {}, 0
-  local function begin(pid, ts, what)
-    if not since[pid] then
-      since[pid], kind[pid] = ts, what
-    end
-  end
-  local function wakeup(ev) begin(ev.pid, ev.common_timestamp, "wakeup") end
-  trace:on("sched:sched_wakeup", wakeup)
-  trace:on("sched:sched_wakeup_new", wakeup)
-  trace:on("sched:sched_switch", function(ev)
-    local from, to, ts = ev.prev_pid, ev.next_pid, ev.common_timestamp
-    if since[from] then
-      since[from], not_seen = nil, not_seen + 1
-    end
-    if since[to] then
-      local ns = ts - since[to]
-      since[to] = nil
-      local sum = seen[kind[to]] or { waits = 0, ns = 0, min_ns = ns, max_ns = ns }
-      seen[kind[to]] = sum
-      sum.waits, sum.ns = sum.waits + 1, sum.ns + ns
-      sum.min_ns, sum.max_ns = math.min(sum.min_ns, ns), math.max(sum.max_ns, ns)
-    end
-    if from ~= 0 and ev.prev_state %% 256 == 0 then
-      begin(from, ts, "preemption")
-    end
-  end)
-  trace:at_end(function()
-    local sums = { type = "seen", not_seen = not_seen }
-    for what, sum in pairs(seen) do
-      sums[what] = ("%%d waits, %%d to %%d ns, %%d on average"):format(sum.waits, sum.min_ns,
-        sum.max_ns, sum.ns // sum.waits)
-    end
-    trace:print(sums)
-  end)
-  require "runqlat"
-]==]
 
 local function objects(out)
   local found = { wait = {} }
@@ -72,21 +32,43 @@ local function run_busy(run, words)
 end
 
 describe("examples/runqlat.lua", function()
-  it("finds the waits that another way finds in the same run", function()
-    local script = helper.tmpdir() .. "/beside.lua"
-    helper.write_file(script, BESIDE:format(helper.root))
-    local found = run_busy(run_json, { "-c", LOAD .. " threads 2 97 >&2", script })
-    local sums, waits = { type = "seen", not_seen = found.waits.not_seen }, 0
-    for _, row in ipairs(found.wait) do
-      sums[row.after] = ("%d waits, %d to %d ns, %d on average"):format(row.waits, row.min_ns,
-        row.max_ns, row.avg_ns)
-      waits = waits + row.waits
+  it("has the waits that the kernel's own text gives", function()
+    local printed, lines
+    loads.on_busy_cpus(function()
+      printed, lines = trace_text.run(LOAD .. " threads 2 97", { RUNQLAT })
+    end)
+    local since, times, not_seen = {}, { wakeup = {}, preemption = {} }, 0
+    local function begin(pid, line, what)
+      since[pid] = since[pid] or { ns = line.ns, list = times[what] }
     end
-    assert.same(found.seen, sums)
-    assert.equal(waits, found.waits.waits)
+    for _, line in ipairs(lines) do
+      local prev, state, next_pid = line.text:match(
+        "prev_pid=(%d+) prev_prio=%d+ prev_state=(%S+) ==> .*next_pid=(%d+)")
+      if not prev then
+        begin(line.text:match "pid=(%d+)", line, "wakeup")
+      else
+        not_seen = not_seen + (since[prev] and 1 or 0)
+        local from = since[next_pid]
+        since[prev], since[next_pid] = nil, nil
+        if from then
+          table.insert(from.list, line.ns - from.ns)
+        end
+        if prev ~= "0" and state:find "^R%+?$" then
+          begin(prev, line, "preemption")
+        end
+      end
+    end
+    local open = 0
+    for _ in pairs(since) do
+      open = open + 1
+    end
+    assert.same({ type = "waits", waits = #times.wakeup + #times.preemption, not_seen = not_seen,
+      voided = 0, open = open }, printed.waits[1])
     -- A CPU has one place, and there are tasks that only compute.
-    assert.truthy(sums.wakeup)
-    assert.truthy(sums.preemption)
+    assert.equal(2, #printed.wait)
+    for _, row in ipairs(printed.wait) do
+      trace_text.check(times[row.after], row, "waits")
+    end
   end)
 
   it("finds each of 23 wakeups of one name", function()

@@ -1,5 +1,6 @@
 local helper = require "spec.support.helper"
 local loads = require "spec.support.loads"
+local trace_text = require "spec.support.trace_text"
 local tracefs = require "tracefs"
 
 local SOCKLEAK <const> = "examples/sockleak.lua"
@@ -38,6 +39,39 @@ describe("examples/sockleak.lua", function()
       type = "descriptors", comm = NAME, kind = "socket", opened = 23, closed = 18, exec = 0,
       unknown = 0, left = 5,
     }, found)
+  end)
+
+  it("has the ages that the kernel's own text gives", function()
+    local sockets = ("%s --name %s sockets "):format(
+      helper.quote(helper.program "support/load"), loads.NAME)
+    local objects, lines = trace_text.run(sockets .. "97 13; " .. sockets .. "23 5",
+      { SOCKLEAK, "--comm", NAME })
+    local opened, expected = {}, {}
+    for _, line in ipairs(lines) do
+      local fds = opened[line.pid] or {}
+      opened[line.pid] = fds
+      if line.event == "sys_socket" then
+        fds[tonumber(line.text:match "%-> (0x%x+)")] = line.ns
+      elseif line.event == "sys_close" then
+        fds[tonumber(line.text:match "fd: 0?x?(%x+)", 16)] = nil
+      elseif line.text:find("comm=" .. NAME, 1, true) and line.event == "sched_process_exit" then
+        local oldest, left = line.ns, 0
+        for _, ns in pairs(fds) do
+          oldest, left = math.min(oldest, ns), left + 1
+        end
+        if left > 0 then
+          expected[#expected + 1] = ("%d has %d for %d ns"):format(line.pid, left, line.ns - oldest)
+        end
+      end
+    end
+    local found = {}
+    for _, row in ipairs(objects.descriptors) do
+      found[#found + 1] = ("%d has %d for %d ns"):format(row.pid, row.left, row.oldest_ns)
+    end
+    table.sort(expected)
+    table.sort(found)
+    assert.equal(2, #found)
+    assert.same(expected, found)
   end)
 
   it("prints a table, of one name only if asked", function()

@@ -1,72 +1,25 @@
 local helper = require "spec.support.helper"
-local undisturbed = require "spec.support.undisturbed"
+local trace_text = require "spec.support.trace_text"
 
 local SOFTIRQS <const> = "examples/softirqs.lua"
 
--- The example, and beside it handlers of their own that measure the same run by another way: from
--- records, one CPU after the other.
-local BESIDE <const> = [[
-  package.path = %q .. "/examples/?.lua;" .. package.path
-  local trace = require "tracefs.script"
-  local tracefs = require "tracefs"
-  local began, seen = {}, {}
-  trace:on("irq:softirq_entry", function(ev) began[ev.common_cpu] = ev end)
-  trace:on("irq:softirq_exit", function(ev)
-    local entry = began[ev.common_cpu]
-    began[ev.common_cpu] = nil
-    if entry then
-      assert(entry.vec == ev.vec)
-      local what = ("%%s %%d"):format(tracefs.text(ev, "vec"), ev.common_cpu)
-      local ns = ev.common_timestamp - entry.common_timestamp
-      local sum = seen[what] or { type = "seen", what = what, runs = 0, total_ns = 0, max_ns = 0 }
-      sum.runs, sum.total_ns, sum.max_ns = sum.runs + 1, sum.total_ns + ns, math.max(sum.max_ns, ns)
-      seen[what] = sum
-    end
-  end)
-  trace:at_end(function()
-    for _, sum in pairs(seen) do
-      trace:print(sum)
-    end
-  end)
-  require "softirqs"
-]]
-
--- Both measurements as { [what and CPU] = "RUNS runs, TOTAL ns, MAX ns" }, and the objects.
-local function run_beside(command)
-  local json = require "dkjson"
-  local script = helper.tmpdir() .. "/beside.lua"
-  helper.write_file(script, BESIDE:format(helper.root))
-  local objects
-  local found = undisturbed({ "-c", command, script, "--per-cpu" }, function(out)
-    local found = { softirq = {}, seen = {} }
-    objects = {}
-    for line in out:gmatch("{[^\n]+") do
-      local object = assert(json.decode(line))
-      if found[object.type] then
-        local what = object.what or ("%s %d"):format(object.softirq, object.cpu)
-        found[object.type][what] = ("%d runs, %d ns, %d ns"):format(object.runs, object.total_ns,
-          object.max_ns)
-        objects[#objects + 1] = object.type == "softirq" and object or nil
-      elseif object.type == "stats" then
-        found.stats = object
-      end
-    end
-    return found
-  end)
-  return found.softirq, found.seen, objects
-end
-
 describe("examples/softirqs.lua", function()
-  it("measures what another way finds in the same run, and each of 997 packets", function()
-    local softirqs, seen, objects = run_beside(
-      ("%s udp 997 >&2"):format(helper.quote(helper.program("support/load"))))
-    assert.same(seen, softirqs)
-    local received = 0
-    for _, object in ipairs(objects) do
-      received = received + (object.softirq == "NET_RX" and object.runs or 0)
-      assert.is_true(object.p50_ns <= object.p99_ns and object.p99_ns <= object.max_ns)
-      assert.equal(object.total_ns // object.runs, object.avg_ns)
+  it("has the times of the kernel's own text, and each of 997 packets", function()
+    local objects, lines = trace_text.run(
+      helper.quote(helper.program "support/load") .. " udp 997", { SOFTIRQS, "--per-cpu" })
+    local function key(event)
+      return function(line) return line.event == event and line.cpu .. line.text end
     end
+    local times = trace_text.intervals(lines, key "softirq_entry", key "softirq_exit",
+      function(from) return ("%s %d"):format(from.text:match "action=([%w_]+)", from.cpu) end)
+    local received = 0
+    for _, row in ipairs(objects.softirq) do
+      local name = ("%s %d"):format(row.softirq, row.cpu)
+      trace_text.check(times[name], row, "runs")
+      times[name] = nil
+      received = received + (row.softirq == "NET_RX" and row.runs or 0)
+    end
+    assert.same({}, times)
     -- One is received before the next is sent; there may be others' packets.
     assert.is_true(received >= 997, received .. " runs of NET_RX")
   end)

@@ -1,5 +1,6 @@
 local helper = require "spec.support.helper"
 local loads = require "spec.support.loads"
+local trace_text = require "spec.support.trace_text"
 local tracefs = require "tracefs"
 
 local TCPLIFE <const> = "examples/tcplife.lua"
@@ -53,6 +54,34 @@ describe("examples/tcplife.lua", function()
     end
     assert.same({ us = 23, peer = 23 }, sides)
     assert.equal(ends, total.connections)
+  end)
+
+  it("has the lives that the kernel's own text gives to both ends of 101 connections", function()
+    local objects, lines, err = trace_text.run(tcp(101, 7, 11), { TCPLIFE })
+    local port = err:match "port=(%d+)"
+    local connecting, since, expected = {}, {}, {}
+    for _, line in ipairs(lines) do
+      local from, to, old, new = line.text:match(
+        "sport=(%d+) dport=(%d+) .* oldstate=TCP_(%S+) newstate=TCP_(%S+)")
+      local ends = from and ("%s to %s"):format(from, to)
+      if new == "SYN_SENT" then
+        -- it has not chosen its port yet; the same thread goes on with it
+        connecting[to] = line.ns
+      elseif new == "ESTABLISHED" then
+        since[ends] = old == "SYN_SENT" and connecting[to] or line.ns
+      elseif new == "CLOSE" and since[ends] and (from == port or to == port) then
+        expected[#expected + 1] = ("%s: %d ns at %d"):format(ends, line.ns - since[ends], line.ns)
+      end
+    end
+    local found = {}
+    for _, object in ipairs(objects.connection) do
+      if object.local_port == tonumber(port) or object.remote_port == tonumber(port) then
+        found[#found + 1] = ("%d to %d: %d ns at %d"):format(object.local_port, object.remote_port,
+          object.duration_ns, object.time_ns)
+      end
+    end
+    assert.equal(202, #found)
+    assert.same(expected, found)
   end)
 
   it("prints a table of those of one port", function()

@@ -1,44 +1,15 @@
 local helper = require "spec.support.helper"
 local loads = require "spec.support.loads"
 local json = require "dkjson"
+local trace_text = require "spec.support.trace_text"
 local undisturbed = require "spec.support.undisturbed"
 
 local WAKERS <const> = "examples/wakers.lua"
 local LOAD <const> = ("%s --name %s"):format(helper.quote(helper.program("support/load")),
   loads.NAME)
 
--- The example, and beside it handlers of their own that find the same wakeups from records.
-local BESIDE <const> = [==[
-  package.path = %q .. "/examples/?.lua;" .. package.path
-  local trace = require "tracefs.script"
-  local off, seen = {}, {}
-  trace:on("sched:sched_switch", function(ev)
-    off[ev.next_pid] = nil
-    off[ev.prev_pid] = ev
-  end)
-  trace:on("sched:sched_waking", function(ev)
-    local from = off[ev.pid]
-    off[ev.pid] = nil
-    local is_interrupt = ev.common_flags & 0x58 ~= 0
-    local what = ("%%d %%d"):format(is_interrupt and 0 or ev.common_pid, ev.pid)
-    local sum = seen[what] or { 0, 0, 0, 0 }
-    seen[what] = sum
-    sum[1] = sum[1] + 1
-    if from and from.prev_state %% 256 ~= 0 then
-      local ns = ev.common_timestamp - from.common_timestamp
-      sum[2], sum[3], sum[4] = sum[2] + 1, sum[3] + ns, math.max(sum[4], ns)
-    end
-  end)
-  trace:at_end(function()
-    for what, sum in pairs(seen) do
-      trace:print { type = "seen", what = what, sum = table.concat(sum, " ") }
-    end
-  end)
-  require "wakers"
-]==]
-
 local function objects(out)
-  local found = { wakeups = {}, seen = {} }
+  local found = { wakeups = {} }
   for line in out:gmatch("{[^\n]+") do
     local object = assert(json.decode(line))
     if found[object.type] then
@@ -55,14 +26,34 @@ local function run_json(words)
 end
 
 describe("examples/wakers.lua", function()
-  it("finds the wakeups and sleeps that another way finds in the same run", function()
-    local script = helper.tmpdir() .. "/beside.lua"
-    helper.write_file(script, BESIDE:format(helper.root))
-    local found = run_json { "-c", LOAD .. " signals 499 >&2", script, "--by", "task" }
-    -- a task may have had several names, and there are two kinds of interrupts
-    local sums, expected, between = {}, {}, 0
-    for _, row in ipairs(found.wakeups) do
-      local what = ("%d %d"):format(row.waker_pid, row.woken_pid)
+  it("has the wakeups and sleeps that the kernel's own text gives", function()
+    local printed, lines = trace_text.run(LOAD .. " signals 499", { WAKERS, "--by", "task" })
+    local off, expected = {}, {}
+    for _, line in ipairs(lines) do
+      local prev, state, next_pid = line.text:match(
+        "prev_pid=(%d+) prev_prio=%d+ prev_state=(%S+) ==> .*next_pid=(%d+)")
+      if prev then
+        off[next_pid] = nil
+        off[prev] = { ns = line.ns, sleeps = not state:find "^R%+?$" }
+      else
+        local woken = line.text:match "pid=(%d+)"
+        local from, context = off[woken], line.flags:sub(3, 3)
+        off[woken] = nil
+        local what = ("%s %s"):format(context:find "[hHzZ]" and "(hardirq)"
+          or context == "s" and "(softirq)" or line.pid, woken)
+        local sum = expected[what] or { 0, 0, 0, 0 }
+        expected[what] = sum
+        sum[1] = sum[1] + 1
+        if from and from.sleeps then
+          local ns = line.ns - from.ns
+          sum[2], sum[3], sum[4] = sum[2] + 1, sum[3] + ns, math.max(sum[4], ns)
+        end
+      end
+    end
+    -- a task may have had several names
+    local sums, between = {}, 0
+    for _, row in ipairs(printed.wakeups) do
+      local what = ("%s %d"):format(row.waker_pid > 0 and row.waker_pid or row.waker, row.woken_pid)
       local sum = sums[what] or { 0, 0, 0, 0 }
       sums[what] = sum
       sum[1], sum[2] = sum[1] + row.wakeups, sum[2] + row.asleep
@@ -70,12 +61,6 @@ describe("examples/wakers.lua", function()
       if row.woken == loads.NAME .. "-target" and row.waker_pid > 0 then
         between = between + row.wakeups
       end
-    end
-    for what, sum in pairs(sums) do
-      sums[what] = table.concat(sum, " ")
-    end
-    for _, row in ipairs(found.seen) do
-      expected[row.what] = row.sum
     end
     assert.same(expected, sums)
     -- one that has not gone to sleep when the signal comes is not woken

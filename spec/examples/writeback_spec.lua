@@ -1,6 +1,7 @@
 local disk = require "spec.support.disk"
 local helper = require "spec.support.helper"
 local lfs = require "lfs"
+local trace_text = require "spec.support.trace_text"
 
 local WRITEBACK <const> = "examples/writeback.lua"
 local PAGE <const> = 4096
@@ -67,6 +68,41 @@ describe("examples/writeback.lua", function()
     assert.equal(1, #found.inode)
     assert.equal(1009, found.inode[1].pages)
     assert.equal(lfs.attributes(file_of(1009, device), "ino"), found.inode[1].inode)
+  end)
+
+  it("has the times and pages of rounds that the kernel's own text gives", function()
+    local load = {}
+    for i, count in ipairs { 499, 101, 29, 7 } do
+      load[i] = dirty(count, device)
+    end
+    local objects, lines = trace_text.run(table.concat(load, " && "),
+      { WRITEBACK, "--device", device.name })
+    local started, times, pages, empty = {}, {}, {}, 0
+    for _, line in ipairs(lines) do
+      local left, reason = line.text:match "nr_pages=(%-?%d+) .*reason=(%S+)"
+      local from = started[line.pid]
+      if line.event == "writeback_start" then
+        started[line.pid] = { ns = line.ns, left = left }
+      elseif from then
+        started[line.pid] = nil
+        if from.left - left > 0 then
+          times[reason] = times[reason] or {}
+          table.insert(times[reason], line.ns - from.ns)
+          pages[reason] = (pages[reason] or 0) + (from.left - left)
+        else
+          empty = empty + 1
+        end
+      end
+    end
+    local sum = 0
+    for _, row in ipairs(objects.writeback) do
+      trace_text.check(times[row.reason], row, "rounds")
+      assert.equal(pages[row.reason], row.pages)
+      times[row.reason], sum = nil, sum + row.pages
+    end
+    assert.same({}, times)
+    assert.equal(636, sum)
+    assert.equal(empty, objects.rounds[1].empty)
   end)
 
   it("prints tables", function()

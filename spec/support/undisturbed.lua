@@ -1,5 +1,5 @@
 -- Runs luatrace until a run was not disturbed: a machine that stood still has events that come
--- late, and then an example gives up what a handler beside it counts.
+-- late, and then an example gives up what the load has made.
 local helper = require "spec.support.helper"
 
 --- The last of at most three runs, with JSON as its output, and the first that has nothing late and
