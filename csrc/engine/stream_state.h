@@ -7,7 +7,7 @@
 #include "own.h"
 #include "stream.h"
 
-/* What stream.c, stream_top.c and account.c share of a live stream. */
+/* What stream.c, stream_fill.c, stream_top.c and account.c share of a live stream. */
 
 /* Losses of one CPU that only its stats tell: what has been reported, what waits. */
 struct stat_loss {
@@ -70,6 +70,12 @@ struct live_stream {
 	struct lane_state *lanes;
 };
 
+/* Nothing is recorded behind a finish: ticks that were due later are not wanted any more. */
+static inline bool stream_wants_tick(const struct live_stream *stream)
+{
+	return stream->tick_mono && (!stream->finishing || stream->tick_mono <= stream->finish_at);
+}
+
 /*
  * account.c: looks for losses that no page tells of. At the very end @last is true: then
  * overruns that no page told of count too. Returns the number of records still in the
@@ -90,6 +96,12 @@ void stream_watch_lane(struct live_stream *stream, unsigned int index);
 /* stream.c: a merge for so many lanes. NULL when memory is short. */
 struct merge *stream_make_merge(const struct live_stream *stream, const unsigned int *cpus,
 				unsigned int count);
+
+/* stream.c: when the stream is ready again, as a distance from now; 0: now. */
+void stream_arm(struct live_stream *stream, uint64_t ns);
+
+/* stream_fill.c: stream_fill() of a live stream. */
+int stream_fill_live(struct live_stream *stream, struct trace_error *error);
 
 /* stream_top.c: stream_add_top() of a live stream. */
 int stream_top_add(struct live_stream *stream, const uint16_t *ids, unsigned int count,
