@@ -19,8 +19,8 @@ for room in only:gmatch("%S+") do
 end
 for _, room in ipairs {
   "info", "features", "settings", "triggers", "formats", "exact", "order", "losses", "buffers",
-  "waking", "clocks", "text", "hist", "latency", "functions", "recording", "refusals", "probes",
-  "processes", "stacks", "cleaning", "user", "hotplug", "examples",
+  "waking", "clocks", "text", "hist", "synthetic", "latency", "functions", "toplevel", "recording",
+  "refusals", "probes", "processes", "stacks", "cleaning", "user", "hotplug", "examples",
 } do
   if next(chosen) == nil or chosen[room] then
     guest.room("checks." .. room)
