@@ -48,4 +48,23 @@ describe("a user who is not root", function()
     assert.is_truthy(err:find("permission denied", 1, true), err)
     assert.is_truthy(err:find("Run as root", 1, true), err)
   end)
+
+  it("is told what a script is for, but nothing that needs the right to trace", function()
+    need_setpriv()
+    local status, out, err = run_as_nobody(",+dac_read_search", "examples/runqlat.lua", "--help")
+    assert.equal("", err)
+    assert.is_truthy(out:find("Usage: runqlat", 1, true), out)
+    assert.equal(0, status)
+    -- one that takes no notice of the word
+    local script = helper.tmpdir() .. "/script.lua"
+    helper.write_file(script, [[
+      local trace = require "tracefs.script"
+      print(trace.args[1])
+      trace:on("ftrace:print", print)
+    ]])
+    status, out, err = run_as_nobody(",+dac_read_search", script, "--help")
+    assert.equal("--help\n", out)
+    assert.is_truthy(err:find("Run as root", 1, true), err)
+    assert.equal(1, status)
+  end)
 end)

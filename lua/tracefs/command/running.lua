@@ -49,6 +49,26 @@ local function make_session(options)
   return session
 end
 
+-- With --user the script may not run before root's rights have been given up.
+local function asks_for_help(options)
+  for _, word in ipairs(options.script and not options.user and options.args or {}) do
+    if word == "--help" or word == "-h" then
+      return true
+    end
+  end
+  return false
+end
+
+-- A script can tell of itself where nothing can be traced. All that it wants beyond the words
+-- behind its name raises why.
+local function put_words_only(options, why)
+  package.loaded["tracefs.script"] = setmetatable({ args = options.args }, {
+    __index = function()
+      error(why, 0)
+    end,
+  })
+end
+
 function Run:open()
   local options = self.options
   if options.user then
@@ -79,7 +99,14 @@ function Run:open()
   self.output = out
   out:install()
 
-  self.session = make_session(options)
+  local ok, session = pcall(make_session, options)
+  if not ok and asks_for_help(options) then
+    put_words_only(options, session)
+    return
+  elseif not ok then
+    error(session, 0)
+  end
+  self.session = session
   if options.clock and not select(2, core.clock_info(options.clock)) then
     report.note(("nobody but the kernel can read the clock %s: the order of events of different"
       .. " CPUs is best effort"):format(options.clock))
@@ -146,7 +173,9 @@ end
 -- What is left to do when the script has returned.
 function Run:drive()
   local session = self.session
-  if self.options.dry_run then
+  if not session then
+    return
+  elseif self.options.dry_run then
     self.output:print(("%d event%s, fields and filters are accepted; nothing was traced"):format(
       self.event_count, self.event_count == 1 and "" or "s"))
   elseif self.is_closed then
