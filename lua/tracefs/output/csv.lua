@@ -127,12 +127,24 @@ function Csv:record(record)
   self:row(row)
 end
 
+local function contains(list, wanted)
+  for _, item in ipairs(list) do
+    if item == wanted then
+      return true
+    end
+  end
+  return false
+end
+
 local function digits(item)
   return { name = item.name, value = item.value, json = item.text }
 end
 
-function Csv:values(names, values, signs)
+function Csv:values(names, values, signs, label)
   local row = { { name = "type", value = "values" } }
+  if label and not contains(names, "common_event") then
+    row[2] = { name = "common_event", value = label }
+  end
   for i, name in ipairs(names) do
     append(row, { name = name, value = values[i], json = rows.json(values[i], signs, name) },
       "fields")

@@ -25,13 +25,14 @@ function Lines:record(record)
   self.write(record_json.record(record) .. "\n")
 end
 
-function Lines:values(names, values, signs)
+function Lines:values(names, values, signs, label)
   local parts = {}
   for i, name in ipairs(names) do
     parts[i] = json.string(name) .. ":"
       .. (rows.json(values[i], signs, name) or record_json.encode(values[i]))
   end
-  self.write('{"type":"values","fields":{' .. table.concat(parts, ",") .. "}}\n")
+  self.write(('{"type":"values",%s"fields":{%s}}\n'):format(
+    label and ('"common_event":%s,'):format(json.string(label)) or "", table.concat(parts, ",")))
 end
 
 function Lines:object(object)

@@ -24,6 +24,17 @@ describe("tracefs.output.csv", function()
       end))
   end)
 
+  it("says of which event values are", function()
+    assert.equal("type,common_event,pid,more\r\nvalues,a:x,1,\r\nvalues,b:y,2,\r\n",
+      written(function(out)
+        out:values({ "pid" }, { 1 }, "a:x")
+        out:values({ "pid" }, { 2 }, "b:y")
+      end))
+    assert.equal("type,common_event,more\r\nvalues,x,\r\n", written(function(out)
+      out:values({ "common_event" }, { "x" }, "a:x")
+    end))
+  end)
+
   it("has the rows of an aggregate, whatever its keys are called", function()
     local sizes = aggregate.new { "count", "p50", by = { "type", "pid" }, name = "sizes", max = 1 }
     sizes:add(5, "x", 1)
