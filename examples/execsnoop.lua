@@ -27,7 +27,8 @@
 --
 --   With --summary there is a line for each file instead, with how often it was started.
 --   With luatrace -f json every line is an object, with time_ns of the trace's clock; with -f csv
---   a row.
+--   a row, with -f perfetto an instant. With -f svg the files are bars, with -f prometheus
+--   counters.
 --
 -- Overhead
 --   Three events for each process that is started. That costs a few microseconds beside the
@@ -47,7 +48,9 @@ if options.file and options.file:find '"' then
   error("--file: a name with a quote in it cannot be told to the kernel", 0)
 end
 
-local files = aggregate.new { "count", by = "file", titles = { count = "starts" } }
+local files = aggregate.new {
+  "count", by = "file", name = "programs started", titles = { count = "starts" },
+}
 local parents, started, first_ts = {}, 0, nil
 
 trace:on("sched:sched_process_fork", { "parent_pid", "child_pid" }, function(parent, child)
@@ -63,9 +66,12 @@ trace:on_lost(function() parents = {} end)
 
 -- The first row of a CSV table says which columns there are.
 local absent = trace.format == "csv" and "" or nil
+local has_objects = trace.format == "json" or trace.format == "csv"
+-- Metrics and pictures are of how often.
+local has_sums = options.summary or trace.format == "prometheus" or trace.format == "svg"
 
 local function show(ts, pid, file)
-  if trace.format == "json" or trace.format == "csv" then
+  if has_objects or trace.format == "perfetto" then
     trace:print {
       type = "exec", time_ns = ts, pid = pid, parent = parents[pid] or absent, file = file,
     }
@@ -84,7 +90,7 @@ trace:on("sched:sched_process_exec", {
   filter = options.file and { filename = { ["~"] = options.file } } or nil,
 }, function(ts, pid, file)
   started = started + 1
-  if options.summary then
+  if has_sums then
     files:count(file)
   else
     show(ts, pid, file)
@@ -92,7 +98,7 @@ trace:on("sched:sched_process_exec", {
 end)
 
 trace:at_end(function()
-  if trace.format == "json" or trace.format == "csv" then
+  if has_objects then
     for _, row in ipairs(options.summary and files:rows() or {}) do
       trace:print { type = "file", file = row.file or "(other)", starts = row.count }
     end
@@ -101,7 +107,9 @@ trace:at_end(function()
     end
     return
   end
-  if options.summary and started > 0 then
+  if trace.format == "svg" or trace.format == "prometheus" then
+    trace:print(files)
+  elseif options.summary and started > 0 then
     print(files:text { sort = "count" })
   end
   if started > 0 then

@@ -27,7 +27,8 @@
 --
 --   With --summary there is a line for each sender's name, signal and target's name instead.
 --   With luatrace -f json every line is an object, with time_ns of the trace's clock, code (what
---   the target sees as si_code) and whole_process; with -f csv a row.
+--   the target sees as si_code) and whole_process; with -f csv a row, with -f perfetto an instant.
+--   With -f svg the sums are bars, with -f prometheus counters.
 --
 -- Overhead
 --   An event for each signal, which costs its sender about 0.4 us, and about 5 us of CPU time
@@ -83,6 +84,8 @@ local sums = aggregate.new {
   max = 10000,
 }
 local sent, first_ts = 0, nil
+-- Metrics and pictures are of how often.
+local is_of_sums = trace.format == "prometheus" or trace.format == "svg"
 
 local function show(signal)
   if trace.format ~= "text" then
@@ -110,7 +113,7 @@ trace:on("signal:signal_generate", {
   filter = next(filter) and filter or nil,
 }, function(ts, from, from_pid, sig, to, to_pid, code, group, result)
   sent = sent + 1
-  if options.summary then
+  if options.summary or is_of_sums then
     sums:count(from, name_of(sig), to)
     return
   end
@@ -122,7 +125,10 @@ trace:on("signal:signal_generate", {
 end)
 
 trace:at_end(function()
-  if trace.format ~= "text" then
+  if is_of_sums then
+    trace:print(sums)
+    return
+  elseif trace.format ~= "text" then
     for _, row in ipairs(options.summary and sums:rows { sort = "count" } or {}) do
       trace:print {
         type = "signals", from = row.from or "(other)", signal = row.signal, to = row.to,

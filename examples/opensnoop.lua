@@ -100,7 +100,7 @@ local function ended(pid, comm, now, result)
   local ended_how = result < 0 and (ERRORS[-result] or tostring(result)) or tostring(result)
   if trace.format == "json" or trace.format == "csv" then
     trace:print {
-      type = "open", ts_ns = now, comm = comm, pid = pid, result = result, name = name or absent,
+      type = "open", time_ns = now, comm = comm, pid = pid, result = result, name = name or absent,
       error = result < 0 and ended_how or absent, flags = call.flags or absent,
     }
     return

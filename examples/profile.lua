@@ -49,7 +49,8 @@
 --   --folded prints nothing but the lines "task;function;...;function SAMPLES", and --flame writes
 --   them as a flame graph; so does luatrace -f svg -o FILE.
 --
---   With luatrace -f json tasks and stacks are objects; with -f csv rows.
+--   With luatrace -f json tasks and stacks are objects; with -f csv rows. As metrics
+--   (-f prometheus) there are the samples of each task, in the kernel and in its program.
 --
 -- Overhead
 --   An event with a stack for each tick, some 2 us, which at 250 ticks a second is 0.05 % of a
@@ -57,6 +58,7 @@
 --   thousands of those a second pay as much for each. About 10 us of CPU time a sample here.
 --   See docs/guide.md.
 
+local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
 local core = require "tracefs.core"
 local escape = require "tracefs.escape"
@@ -116,6 +118,16 @@ end
 local samples, without_stack, in_kernel = 0, 0, 0
 local tasks, cut = {}, {}
 local folded = tracefs.folded { title = "Busy CPUs" }
+-- As metrics; by its name it is one.
+local counted = trace.format == "prometheus" and aggregate.new {
+  "count", by = { "comm", "where" }, name = "samples", max = 10000,
+}
+
+local function count(comm, where)
+  if counted then
+    counted:count(comm, where)
+  end
+end
 
 local function sample(comm, stack, user_stack)
   samples = samples + 1
@@ -124,6 +136,7 @@ local function sample(comm, stack, user_stack)
   task.samples = task.samples + 1
   if not stack then
     without_stack = without_stack + 1
+    count(comm, "unknown")
     folded:add(false, 1, comm)
     return
   end
@@ -132,6 +145,7 @@ local function sample(comm, stack, user_stack)
     kernel = interrupted(stack)
     cut[stack] = kernel
   end
+  count(comm, kernel ~= "" and "kernel" or "program")
   if kernel ~= "" then
     in_kernel = in_kernel + 1
     task.kernel = task.kernel + 1

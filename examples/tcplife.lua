@@ -30,12 +30,14 @@
 --   port         of this side
 --
 --   With luatrace -f json every line is an object, with the address of this side, duration_ns, and
---   the end by the trace's clock in time_ns; with -f csv a row.
+--   the end by the trace's clock in time_ns; with -f csv a row, with -f perfetto a slice. With
+--   -f svg and -f prometheus there is a histogram of their lives, by how they have ended.
 --
 -- Overhead
 --   Five or six events a connection and one for each send and receive on any TCP socket, which
 --   costs the process about 0.4 us, and about 2 us of CPU time here. See docs/guide.md.
 
+local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
 local escape = require "tracefs.escape"
 local tracefs = require "tracefs"
@@ -75,6 +77,11 @@ local absent = trace.format == "csv" and "" or nil
 -- By the address of the socket.
 local open = {}
 local ended, before = 0, 0
+local is_of_sums = trace.format == "prometheus" or trace.format == "svg"
+local lives = is_of_sums and aggregate.new {
+  "count", "p50", "p99", "maximum", "histogram", by = "ended", name = "connection", unit = "ns",
+  error = 0.1,
+}
 
 local function ipv6(bytes)
   if bytes:sub(1, 12) == ("\0"):rep(10) .. "\xff\xff" then
@@ -97,7 +104,10 @@ local function address(family, v4, v6)
 end
 
 local function show(object)
-  if trace.format == "json" or trace.format == "csv" then
+  if lives then
+    lives:add(object.duration_ns, object.ended)
+    return
+  elseif trace.format ~= "text" then
     trace:print(object)
     return
   end
@@ -189,7 +199,9 @@ end
 trace:on_lost(function() open = {} end)
 
 trace:at_end(function()
-  if trace.format == "json" then
+  if lives then
+    trace:print(lives)
+  elseif trace.format == "json" then
     trace:print { type = "total", connections = ended, before = before }
   elseif trace.format ~= "csv" then
     if ended > 0 then

@@ -73,6 +73,23 @@ describe("examples/execsnoop.lua", function()
     assert.truthy(out:find(" ./t\\x1Bwo\n", 1, true), out)
   end)
 
+  it("is instants, metrics and bars, too", function()
+    local function in_format(format)
+      local status, out, err = helper.run {
+        "-f", format, "-c", ("cd %s && %s"):format(helper.quote(programs()), ones(23)), EXECSNOOP,
+        "--file", "./one", timeout = 60,
+      }
+      assert.equal(0, status, err)
+      assert.matches("\n?23 programs started\n$", err)
+      return out
+    end
+    assert.equal(23, select(2, in_format("perfetto")
+      :gsub('\n{"name":"exec","cat":"exec","ph":"i"[^\n]*"file":"%./one"', "")))
+    assert.matches('\nluatrace_programs_started_total{file="./one"} 23\n', in_format "prometheus",
+      1, true)
+    assert.matches("<title>./one: 23</title>", in_format "svg", 1, true)
+  end)
+
   it("is a table, whoever started the first", function()
     local status, out, err = helper.run {
       "-f", "csv", "-c", ("cd %s && ./one; ./one"):format(helper.quote(programs())), EXECSNOOP,

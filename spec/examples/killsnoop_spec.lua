@@ -80,6 +80,24 @@ describe("examples/killsnoop.lua", function()
     assert.same({ { type = "signals", to = TARGET, signal = "USR1", signals = 7 } }, ours)
   end)
 
+  it("is instants, metrics and bars, too", function()
+    local function in_format(format)
+      local status, out, err = helper.run {
+        "-f", format, "-c", signals(7) .. " >&2", KILLSNOOP, "--signal", "USR1", timeout = 60,
+      }
+      assert.equal(0, status, err)
+      return out
+    end
+    local instant = ('\n{"name":"signal","cat":"signal","ph":"i"[^\n]*"signal":"USR1","to":"%s"')
+      :format(TARGET:gsub("%-", "%%-"))
+    assert.equal(7, select(2, in_format("perfetto"):gsub(instant, "")))
+    local series = in_format("prometheus"):match(
+      ('\nluatrace_signals_total{from="[^"]+",signal="USR1",to="%s"} (%%d+)\n'):format(
+        TARGET:gsub("%-", "%%-")))
+    assert.equal("7", series)
+    assert.matches((" USR1 %s: 7</title>"):format(TARGET), in_format "svg", 1, true)
+  end)
+
   it("shows what is ignored, and what waits already", function()
     local blocked = "env --block-signal=USR2 sh -c 'kill -USR2 $$; kill -USR2 $$; exit 0'"
     -- a shell that is about to become another program blocks its signals

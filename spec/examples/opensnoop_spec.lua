@@ -97,7 +97,7 @@ describe("examples/opensnoop.lua", function()
       return out
     end
     local out = in_format "csv"
-    assert.equal("type,comm,error,flags,name,pid,result,ts_ns,more\r\n", out:match "^[^\n]+\n")
+    assert.equal("type,comm,error,flags,name,pid,result,time_ns,more\r\n", out:match "^[^\n]+\n")
     local failed, opened = 0, 0
     for line in out:gmatch "\n([^\n]+)\r" do
       local error_name, result = line:match(

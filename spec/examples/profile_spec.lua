@@ -143,6 +143,15 @@ describe("examples/profile.lua", function()
       assert.truthy(picture:find(
         ("<title>all: %d samples, 100.00 %%</title>"):format(ticks), 1, true))
 
+      local metrics = { kernel = 0, program = 0, unknown = 0 }
+      for where, count in run({ "-i", file, "-f", "prometheus", PROFILE, "--comm", name })
+        :gmatch('\nluatrace_samples_total{comm="' .. name:gsub("%-", "%%-")
+          .. '",where="(%l+)"} (%d+)') do
+        metrics[where] = tonumber(count)
+      end
+      assert.equal(kernel, metrics.kernel)
+      assert.equal(ticks, metrics.kernel + metrics.program + metrics.unknown)
+
       local out = run { "-i", file, PROFILE, "--comm", name }
       assert.matches(("\n%s +%d +100.0%%%%"):format(name:gsub("%-", "%%-"), ticks), out)
       assert.truthy(out:find(("\n%d samples, "):format(ticks), 1, true), out)

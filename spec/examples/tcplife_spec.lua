@@ -84,6 +84,21 @@ describe("examples/tcplife.lua", function()
     assert.same(expected, found)
   end)
 
+  it("is slices, metrics and a picture, too", function()
+    local function in_format(format)
+      return run { "-f", format, "-c", tcp(23, 1, 1) .. " >&2", TCPLIFE }
+    end
+    local slices = 0
+    for line in in_format("perfetto"):gmatch('\n({"name":"connection"[^\n]*)') do
+      slices = slices + (line:find('"ph":"X","ts":[%d.]+,"dur":[%d.]+,') and 1 or 0)
+    end
+    assert.is_true(slices >= 46, slices)
+    local count = in_format("prometheus"):match
+      '\nluatrace_connection_seconds_count{ended="us"} (%d+)\n'
+    assert.is_true(tonumber(count) >= 23, count)
+    assert.matches(">connection: us<", in_format "svg", 1, true)
+  end)
+
   it("prints a table of those of one port", function()
     -- nobody is at port 1
     local out = run { "-c", tcp(1, 2, 1) .. [[ >&2; exec 2>/dev/null

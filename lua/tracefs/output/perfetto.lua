@@ -1,5 +1,6 @@
 --- Output as a trace for Perfetto and Chrome's about:tracing (Trace Event Format, JSON): events
---- that are printed are instants on the track of their CPU, matches of pairs are slices.
+--- that are printed are instants on the track of their CPU, matches of pairs are slices, and so are
+--- tables that say when and how long.
 local json = require "tracefs.json"
 local record_json = require "tracefs.record_json"
 local rows = require "tracefs.output.rows"
@@ -65,6 +66,12 @@ function Trace:time(ns)
   return microseconds(ns - self.base)
 end
 
+function Trace:put_instant(name, timestamp, process, thread, args)
+  self:put(('{"name":%s,"cat":%s,"ph":"i","s":"t","ts":%s,"pid":%d,"tid":%d,"args":%s}'):format(
+    json.string(name), json.string(name:match "^[^:]*"), self:time(timestamp), process, thread,
+    args))
+end
+
 function Trace:instant(name, timestamp, cpu, args)
   if not self.cpus[cpu] then
     if not next(self.cpus) then
@@ -73,8 +80,7 @@ function Trace:instant(name, timestamp, cpu, args)
     self.cpus[cpu] = true
     self:name("thread_name", CPUS, cpu, ("CPU %d"):format(cpu))
   end
-  self:put(('{"name":%s,"cat":%s,"ph":"i","s":"t","ts":%s,"pid":%d,"tid":%d,"args":%s}'):format(
-    json.string(name), json.string(name:match "^[^:]*"), self:time(timestamp), CPUS, cpu, args))
+  self:put_instant(name, timestamp, CPUS, cpu, args)
 end
 
 function Trace:record(record)
@@ -128,24 +134,62 @@ function Trace:slice(name, process, thread, start, duration, args)
     :format(json.string(name), self:time(start), microseconds(duration), process, thread, args))
 end
 
+-- The process that stands for all slices of a name.
+function Trace:group(name)
+  local group = self.groups[name]
+  if not group then
+    self.group_count = self.group_count + 1
+    group = { process = CPUS + self.group_count, lanes = { count = 0 } }
+    self.groups[name] = group
+    self:name("process_name", group.process, 0, name)
+  end
+  return group
+end
+
+-- A slice on the track of its group that has room for it.
+function Trace:put_slice(name, start, stop, args)
+  local group = self:group(name)
+  local lane, is_new = lane_for(group.lanes, start, stop)
+  if is_new then
+    self:name("thread_name", group.process, lane, ("track %d"):format(lane))
+  end
+  self:slice(name, group.process, lane, start, stop - start, args)
+  return group.process, lane
+end
+
+-- A table that says when: an instant, or a slice that ends there when it says how long, too.
+function Trace:object(object)
+  local stop, duration = object.time_ns, object.duration_ns
+  if math.type(stop) ~= "integer" then
+    self.beside:object(object)
+    return
+  end
+  local name, list = type(object.type) == "string" and object.type or "table", {}
+  for key, value in pairs(object) do
+    if key ~= "type" and key ~= "time_ns" and key ~= "duration_ns" then
+      list[#list + 1] = { name = tostring(key), value = value }
+    end
+  end
+  table.sort(list, function(a, b) return a.name < b.name end)
+  if math.type(duration) == "integer" and duration >= 0 then
+    self:put_slice(name, stop - duration, stop, arguments(list))
+    return
+  end
+  local group = self:group(name)
+  if not group.has_instants then
+    group.has_instants = true
+    self:name("thread_name", group.process, 0, name)
+  end
+  self:put_instant(name, stop, group.process, 0, arguments(list))
+end
+
 ---@param match tracefs.output.match
 function Trace:match(match)
-  local pair = self.pairs[match.name]
-  if not pair then
-    self.pair_count = self.pair_count + 1
-    pair = { process = CPUS + self.pair_count, lanes = { count = 0 } }
-    self.pairs[match.name] = pair
-    self:name("process_name", pair.process, 0, match.name)
-  end
-  local lane, is_new = lane_for(pair.lanes, match.start, match.stop)
-  if is_new then
-    self:name("thread_name", pair.process, lane, ("track %d"):format(lane))
-  end
-  self:slice(match.name, pair.process, lane, match.start, match.delta,
+  local process, lane = self:put_slice(match.name, match.start, match.stop,
     arguments(match.keys, match.values, { { name = "stop_cpu", value = match.cpu } }))
   local start = match.start
   for i, duration in ipairs(match.stages) do
-    self:slice(("leg %d"):format(i), pair.process, lane, start, duration, "{}")
+    self:slice(("leg %d"):format(i), process, lane, start, duration, "{}")
     start = start + duration
   end
 end
@@ -185,7 +229,7 @@ end
 ---@return tracefs.output.writer
 function perfetto.new(out, beside)
   return setmetatable({
-    out = out, beside = beside, count = 0, cpus = {}, pairs = {}, pair_count = 0, data = {},
+    out = out, beside = beside, count = 0, cpus = {}, groups = {}, group_count = 0, data = {},
   }, Trace)
 end
 

@@ -123,6 +123,22 @@ describe("tracefs.output.perfetto", function()
     end
   end)
 
+  it("has tables that say when, and how long", function()
+    assert.same({
+      "instant exec 1795000000123456789 0", "instant exec 1795000000123456790 0",
+      "instant table 1795000000123456799 0", "slice life 1795000000123456787 2",
+      "slice life 1795000000123456788 3",
+    }, written(function(out)
+      local at = 1795000000123456789
+      out:show { type = "exec", time_ns = at, file = "\27\xff", cpu = math.mininteger }
+      out:show { type = "life", time_ns = at, duration_ns = 2 }
+      out:show { type = "life", time_ns = at + 2, duration_ns = 3, list = { 1, { a = "b" } } }
+      out:show { type = "exec", time_ns = at + 1, duration_ns = -1 }
+      out:show { type = 7, time_ns = at + 10, [1] = "x", [true] = 2 }
+    end))
+    assert.truthy(helper.read_file(path):find('"args":{"list":[1,{"a":"b"}]}', 1, true))
+  end)
+
   it("has the digits of what a viewer would round as text", function()
     written(function(out)
       out:lost { cpu = 1, count = 3, after_ts = 1795000000123456789, why = "overrun" }
