@@ -105,6 +105,20 @@ local function one_event(target, event)
   return found[1], target.describe(found[1])
 end
 
+-- Keys of so many bytes are pids, CPUs, numbers of calls: few, and the same ones again and again.
+local SMALL_KEY <const> = 4
+
+-- Who has not chosen the kernel is not to miss what finds no place in its tables.
+local function check_place(event, keys)
+  for _, name in ipairs(keys) do
+    local field = field_of(event, name, "key")
+    if field.kind ~= "int" or field.size > SMALL_KEY then
+      refuse("key: '%s' (%s) may have more values than its tables have place for, and it never "
+        .. 'forgets a key: where = "kernel" with a large max takes that', name, field.type)
+    end
+  end
+end
+
 local function size_for(max)
   local size = 128
   while size < (max or DEFAULT_SIZE) do
@@ -116,12 +130,18 @@ end
 local made = 0
 
 -- What is written, and whether the kernel can have it.
-local function plan(target, options, parts)
+local function plan(target, options, parts, is_choice)
   local start, stop = check_options(options, parts.events, parts.stages)
   local start_entry, start_event = one_event(target, start)
   local stop_entry, stop_event = one_event(target, stop)
   if #parts.carry + 1 > MAX_VARIABLES then
     refuse("carry: %d fields; there are %d at most", #parts.carry, MAX_VARIABLES - 1)
+  end
+  local max = options.max
+  if is_choice then
+    check_place(start_event, start.key)
+    -- here `max` is of starts that are open, there of all keys that ever come
+    max = math.max(max or 0, DEFAULT_SIZE)
   end
   made = made + 1
   local name = "pair" .. made
@@ -130,7 +150,7 @@ local function plan(target, options, parts)
     fields = { "u64 delta" }, names = { "delta" }, variables = {}, with = { "$pd" .. made },
     start_filter = start.filter and filters.text(start.filter, start_event),
     stop_filter = stop.filter and filters.text(stop.filter, stop_event),
-    size = size_for(options.max),
+    size = size_for(max),
   }
   -- names of variables are those of the whole instance
   self.variables["pt" .. made] = "common_timestamp"
@@ -240,9 +260,10 @@ end
 ---@param target table of functions: match, describe, synthetic, hist, drop
 ---@param options tracefs.pair_options
 ---@param parts table what tracefs.pair has made of them: events, stages, carry, report, into
+---@param is_choice? boolean nobody has asked for the kernel: it takes only what it surely can
 ---@return tracefs.kernel_pair
-function kernel_pair.new(session, target, options, parts)
-  local how = plan(target, options, parts)
+function kernel_pair.new(session, target, options, parts, is_choice)
+  local how = plan(target, options, parts, is_choice)
   local self = setmetatable({ session = session, how = how, matched = 0 }, KernelPair)
   local ok, message = pcall(build, self, target, how)
   if not ok then

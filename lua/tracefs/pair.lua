@@ -387,7 +387,7 @@ local function tell_end(session, made, options)
 end
 
 -- Has the kernel match it.
-local function new_in_kernel(session, options)
+local function new_in_kernel(session, options, is_choice)
   session:_check_open(0)
   if session._recorded then
     fail("where: %s is a recording; the kernel matches what happens now", session._recorded)
@@ -395,7 +395,7 @@ local function new_in_kernel(session, options)
     fail("where: the session has started; the kernel empties its buffer to begin")
   end
   local made = require("tracefs.kernel_pair").new(session, session:_kernel_target(), options,
-    read_options(options))
+    read_options(options), is_choice)
   session:at_start(function()
     made:_begin()
   end)
@@ -409,9 +409,10 @@ end
 -- The kernel if it can and nobody misses anything; else nil and why not.
 local function choose(session, options)
   if require("tracefs.kernel_pair").wants_record(options) then
-    return nil, "on_match takes the record of the stop, which the kernel does not keep"
+    return nil, "on_match, or what prints the matches, takes the record of the stop, which the "
+      .. "kernel does not keep"
   end
-  local ok, made = pcall(new_in_kernel, session, options)
+  local ok, made = pcall(new_in_kernel, session, options, true)
   if ok then
     made.why = "it can have all of it, and a match costs one record instead of two"
     return made

@@ -64,7 +64,7 @@ describe("a pair in the kernel", function()
   end)
 
   -- A kernel that takes everything, and notes it.
-  local function set_up(options, parts)
+  local function set_up(options, parts, is_choice)
     local noted = { hists = {} }
     local session = { _stream = true }
     function session.on(_, label, selection, handler)
@@ -90,7 +90,7 @@ describe("a pair in the kernel", function()
         noted.hists[#noted.hists + 1] = hist
         return hist
       end,
-    }, options, parts)
+    }, options, parts, is_choice)
     return made, noted
   end
 
@@ -148,6 +148,34 @@ describe("a pair in the kernel", function()
     assert.matches("the kernel has this pair", select(2, pcall(made.open, made)))
   end)
 
+  it("is no choice for keys that may be more than there is place for", function()
+    local function parts_of(start, stop, start_key, stop_key)
+      return {
+        events = {
+          { role = "stop", pattern = stop, key = stop_key or start_key },
+          { role = "start", pattern = start, key = start_key },
+        },
+        stages = 0, carry = {}, report = 0, into = {},
+      }
+    end
+    local packets = parts_of("net:net_dev_queue", "net:netif_receive_skb", { "skbaddr" })
+    local wakeups = parts_of("sched:sched_waking", "sched:sched_switch", { "pid" }, { "next_pid" })
+    local names = parts_of("sched:sched_waking", "sched:sched_switch", { "comm" }, { "next_comm" })
+    for _, case in ipairs { { packets, "key: 'skbaddr' %(void %*%) may have more values than" },
+      { names, "key: 'comm' %(char%[16%]%) may have more values than" } } do
+      local ok, message = pcall(set_up, {}, case[1], true)
+      assert.is_false(ok)
+      assert.matches(case[2], message)
+      assert.is_true((pcall(set_up, {}, case[1])))
+    end
+    -- `max` of a pair here says nothing of how many keys come in the whole run
+    for max, size in pairs { [1] = 16384, [20000] = 32768 } do
+      local _, noted = set_up({ max = max }, wakeups, true)
+      assert.equal(size, noted.hists[1].options.size)
+    end
+    assert.equal(128, select(2, set_up({ max = 1 }, wakeups)).hists[1].options.size)
+  end)
+
   it("gives the event's record to who wants one", function()
     local got
     local _, noted = set_up({
@@ -193,7 +221,8 @@ describe("a pair with where = \"auto\"", function()
   it("says why it is matched in Lua, and matches the same", function()
     for reason, more in pairs {
       ["again = \"first\": the last start of a key counts"] = { again = "first" },
-      ["on_match takes the record of the stop, which the kernel does not keep"] = {
+      ["on_match, or what prints the matches, takes the record of the stop, which the kernel does "
+        .. "not keep"] = {
         on_match = function(_, _, _, stop) assert(stop.id) end,
       },
     } do
@@ -225,7 +254,7 @@ describe("a pair with where = \"auto\"", function()
       .. "on_match = function(_, _, _, stop) end }"):format(ENTER, EXIT)
     local status, out, err = helper.run { "-v", "-d", "0.1", "-e", code }
     assert.same({ 0, "" }, { status, out })
-    assert.matches("luatrace: pair sys_enter>sys_exit: matched in Lua: on_match takes the record",
+    assert.matches("luatrace: pair sys_enter>sys_exit: matched in Lua: on_match, or what prints",
       err, 1, true)
   end)
 end)
