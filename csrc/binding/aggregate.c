@@ -195,6 +195,29 @@ static int aggregate_method_count(lua_State *L)
 	return 0;
 }
 
+/* The fields of this name of two tables at the top: one value, or lists of the same. */
+static bool is_same_option(lua_State *L, const char *name)
+{
+	bool is_same;
+
+	lua_getfield(L, -2, name);
+	lua_getfield(L, -2, name); /* a, b, a's, b's */
+	is_same = lua_rawequal(L, -1, -2);
+	if (!is_same && lua_istable(L, -1) && lua_istable(L, -2)) {
+		lua_Unsigned count = lua_rawlen(L, -1);
+
+		is_same = lua_rawlen(L, -2) == count;
+		for (lua_Unsigned i = 1; is_same && i <= count; i++) {
+			lua_rawgeti(L, -2, (lua_Integer)i);
+			lua_rawgeti(L, -2, (lua_Integer)i);
+			is_same = lua_rawequal(L, -1, -2);
+			lua_pop(L, 2);
+		}
+	}
+	lua_pop(L, 2);
+	return is_same;
+}
+
 /* merge(other) */
 static int aggregate_method_merge(lua_State *L)
 {
@@ -208,6 +231,10 @@ static int aggregate_method_merge(lua_State *L)
 			      a->from == b->from && a->width == b->width && a->count == b->count &&
 			      a->is_unsigned == b->is_unsigned && a->variance == b->variance,
 		      2, "it has other keys, columns or buckets");
+	lua_getiuservalue(L, 1, VALUE_OPTIONS);
+	lua_getiuservalue(L, 2, VALUE_OPTIONS);
+	luaL_argcheck(L, is_same_option(L, "by"), 2, "its keys have other names");
+	luaL_argcheck(L, is_same_option(L, "unit"), 2, "it has another unit");
 	if (!aggregate_merge(self, other))
 		return luaL_error(L, "not enough memory");
 	return 0;

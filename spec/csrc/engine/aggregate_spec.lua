@@ -95,6 +95,22 @@ describe("an aggregate by key", function()
     assert.equal(7, made:percentile(50, 5))
   end)
 
+  it("is not merged with what has other keys or another unit", function()
+    local function new(by, unit)
+      return aggregate.new { "sum", by = by, unit = unit }
+    end
+    local into = new({ "comm", "pid" }, "ns")
+    into:merge(new({ "comm", "pid" }, "ns"))
+    for _, other in ipairs { new({ "pid", "comm" }, "ns"), new({ "comm", "tid" }, "ns") } do
+      assert.has_error(function() into:merge(other) end,
+        "bad argument #1 to 'merge' (its keys have other names)")
+    end
+    for _, other in ipairs { new({ "comm", "pid" }, "us"), new({ "comm", "pid" }) } do
+      assert.has_error(function() into:merge(other) end,
+        "bad argument #1 to 'merge' (it has another unit)")
+    end
+  end)
+
   it("merged equals added, key by key", function()
     local options = { "sum", "p50", by = "k", max = 50 }
     local both, one, other = aggregate.new(options), aggregate.new(options), aggregate.new(options)
