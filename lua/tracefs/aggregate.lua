@@ -359,20 +359,25 @@ local function cells_of(settings, rows)
   return lines, keys
 end
 
+-- In columns of the terminal, as far as characters have one each.
+local function width_of(text)
+  return utf8.len(text) or #text
+end
+
 -- A key that is too long for its column gets a line of its own.
 local function write_row(texts, keys, from, to, widths, result)
   local parts = {}
   for i = 1, keys do
     local text = texts[i]
-    if #text > widths[i] then
+    if width_of(text) > widths[i] then
       result[#result + 1] = text
       text = ""
     end
-    local room = (" "):rep(widths[i] - #text)
+    local room = (" "):rep(widths[i] - width_of(text))
     parts[i] = widths.of_numbers[i] and room .. text or text .. room
   end
   for i = from, to do
-    parts[#parts + 1] = (" "):rep(widths[i] - #texts[i]) .. texts[i]
+    parts[#parts + 1] = (" "):rep(widths[i] - width_of(texts[i])) .. texts[i]
   end
   result[#result + 1] = (table.concat(parts, " "):gsub(" +$", ""))
 end
@@ -387,8 +392,9 @@ local function aligned(lines, keys)
       if r > 1 and not texts[i]:find "^%-?%d*$" then
         widths.of_numbers[i] = false
       end
-      if i > keys or #texts[i] <= KEYS_WIDTH // keys then
-        widths[i] = math.max(widths[i], #texts[i])
+      local width = width_of(texts[i])
+      if i > keys or width <= KEYS_WIDTH // keys then
+        widths[i] = math.max(widths[i], width)
       end
     end
     keys_width = keys_width + (i <= keys and widths[i] + 1 or 0)

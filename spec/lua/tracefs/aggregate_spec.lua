@@ -115,6 +115,14 @@ describe("tracefs.aggregate", function()
       }, "\n"), tostring(made))
     end)
 
+    it("is aligned by characters, not by bytes", function()
+      local made = aggregate.new { "count", by = "comm", titles = { comm = "t\u{e2}che" } }
+      made:count "\u{fc}n\u{ef}cod\u{e9}"
+      made:count "plain"
+      assert.equal("t\u{e2}che     count\nplain         1\n\u{fc}n\u{ef}cod\u{e9}       1",
+        tostring(made))
+    end)
+
     it("has bars for a histogram", function()
       local made = aggregate.new { "histogram" }
       for _ = 1, 10 do
