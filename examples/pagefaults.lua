@@ -31,13 +31,15 @@
 --              process's memory
 --
 --   --range looks at addresses in hexadecimal only, the second one not included.
---   With luatrace -f json every line is an object; with -f csv a row.
+--   With luatrace -f json every line is an object; with -f csv a row. As metrics (-f prometheus)
+--   they are anew every five seconds, and with -f svg bars at the end.
 --
 -- Overhead
 --   An event for each fault, which costs the process about 0.4 us beside the microsecond or more
 --   that the fault takes, and about 0.9 us of CPU time here. With --comm and --range the others are
 --   not recorded. See docs/guide.md.
 
+local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
 local escape = require "tracefs.escape"
 local tracefs = require "tracefs"
@@ -59,7 +61,7 @@ local function range(text)
   return ("address >= 0x%s && address < 0x%s"):format(from, to)
 end
 
-local parser = argparse("pagefaults", "Page faults by process and kind.")
+local parser = argparse("pagefaults", "Page faults by process and kind."):help_max_width(79)
 parser:option("--by", "A line for each task, or for all tasks of a name.")
   :choices({ "task", "comm" }):default("task")
 parser:option("--top", "Lines of the table."):argname("N"):default("10"):convert(whole_number)
@@ -127,14 +129,16 @@ count("kernel", 1)
 local function sorted_lines()
   local lines, by_comm = {}, {}
   for _, task in pairs(tasks) do
-    local line = options.by == "comm" and by_comm[task.comm]
-    if line then
+    if options.by == "comm" then
+      local line = by_comm[task.comm]
+      if not line then
+        line = new_line(task.comm)
+        by_comm[task.comm], lines[#lines + 1] = line, line
+      end
       for _, kind in ipairs(KINDS) do
         line[kind] = line[kind] + task[kind]
       end
     else
-      by_comm[task.comm] = task
-      task.pid = options.by == "task" and task.pid or nil
       lines[#lines + 1] = task
     end
   end
@@ -171,16 +175,42 @@ local function print_table(lines)
   print(("%d page faults"):format(total))
 end
 
-trace:at_end(function()
-  local lines = sorted_lines()
-  if trace.format == "text" then
-    print_table(lines)
-    return
-  end
-  for _, line in ipairs(lines) do
+local function print_objects()
+  for _, line in ipairs(sorted_lines()) do
     trace:print(line)
   end
-  if trace.format ~= "csv" then
+  if trace.format == "json" then
     trace:print { type = "total", faults = total }
   end
-end)
+end
+
+-- A pid is a label here, and labels are texts.
+local function print_metrics()
+  for _, line in ipairs(sorted_lines()) do
+    local object = { type = line.type, comm = line.comm, pid = line.pid and tostring(line.pid) }
+    for _, kind in ipairs(KINDS) do
+      object[kind] = line[kind]
+    end
+    trace:print(object)
+  end
+  trace:print { type = "total", faults = total }
+end
+
+local function print_bars()
+  local bars = aggregate.new {
+    "sum", name = "page faults", by = { "comm", options.by == "task" and "pid" or nil },
+    max = 1000000,
+  }
+  for _, line in ipairs(sorted_lines()) do
+    bars:add(line.faults, line.comm, line.pid)
+  end
+  trace:print(bars)
+end
+
+local PRINT <const> = {
+  json = print_objects, csv = print_objects, prometheus = print_metrics, svg = print_bars,
+}
+if trace.format == "prometheus" then
+  trace:every(5, print_metrics)
+end
+trace:at_end(PRINT[trace.format] or function() print_table(sorted_lines()) end)

@@ -59,6 +59,30 @@ describe("examples/pagefaults.lua", function()
     end
   end)
 
+  it("tells tasks of one name apart as metrics and bars, too, and adds them up by name", function()
+    local function in_format(format, by)
+      return run { "-f", format, "-c", faults(23, 0) .. "; " .. faults(19, 5), PAGEFAULTS, "--comm",
+        COMM, "--by", by }
+    end
+    -- under the names that the tasks are known by
+    local SAMPLE <const> = '\nluatrace_faults_faults{comm="[^"]+"(%S*)} (%d+)'
+    local found, sum = {}, 0
+    for pid, count in in_format("prometheus", "task"):gmatch(SAMPLE) do
+      assert.matches('^,pid="%d+"$', pid)
+      assert.is_nil(found[pid])
+      found[pid] = count
+      sum = sum + count
+    end
+    assert.equal(47, sum)
+    for pid, count in in_format("prometheus", "comm"):gmatch(SAMPLE) do
+      assert.equal("", pid)
+      sum = sum - count
+    end
+    assert.equal(0, sum)
+    local _, bars = in_format("svg", "task"):gsub(">[^<> ]+ %d+</text>", "")
+    assert.equal(2, bars)
+  end)
+
   it("tells a page that is copied, and code that is not there", function()
     -- The child of a fork writes to pages that it shares with its parent; true is loaded anew.
     local tasks = run_json { "-c", "(i=1); /bin/true", PAGEFAULTS, "--by", "comm" }
