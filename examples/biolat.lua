@@ -46,7 +46,7 @@ local argparse = require "argparse"
 local devices = require "tracefs.devices"
 local trace = require "tracefs.script"
 
-local parser = argparse("biolat", "Time that block devices take for requests.")
+local parser = argparse("biolat", "Time that block devices take for requests."):help_max_width(79)
 parser:option("--device", "Only this one, as vda or 254:0; may be given several times.")
   :argname("DEVICE"):count("*"):convert(devices.number)
 parser:flag("--no-histogram", "Only the table.")

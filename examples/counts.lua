@@ -37,7 +37,7 @@ local core = require "tracefs.core"
 local escape = require "tracefs.escape"
 local trace = require "tracefs.script"
 
-local parser = argparse("counts", "How often events happen.")
+local parser = argparse("counts", "How often events happen."):help_max_width(79)
 parser:argument("event", "As system:name; * and ? stand for others."):args("+"):argname("EVENT")
 parser:option("--filter", "Only those that this kernel filter lets through."):argname("EXPR")
 parser:option("--by", "A line for each event, and each CPU, or each name of a task.")

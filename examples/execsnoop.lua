@@ -39,7 +39,7 @@ local argparse = require "argparse"
 local escape = require "tracefs.escape"
 local trace = require "tracefs.script"
 
-local parser = argparse("execsnoop", "Programs that are started, by whom.")
+local parser = argparse("execsnoop", "Programs that are started, by whom."):help_max_width(79)
 parser:option("--file", "Only files whose name matches, as '/usr/bin/*'."):argname("GLOB")
 parser:flag("--summary", "How often each file was started, instead of a line for each.")
 local options = parser:parse(trace.args)

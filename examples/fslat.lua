@@ -50,6 +50,7 @@ local trace = require "tracefs.script"
 local units = require "tracefs.units"
 
 local parser = argparse("fslat", "Where a slow write to an ext4 file system spends its time.")
+  :help_max_width(79)
 parser:option("--device", "Only this file system's, as vda1 or 254:1."):argname("DEVICE")
   :convert(devices.number)
 parser:option("--comm", "Only what tasks of this name write."):argname("NAME")

@@ -56,6 +56,7 @@ local function whole_number(text)
 end
 
 local parser = argparse("funcgraph", "What a kernel function calls, and how long each call takes.")
+  :help_max_width(79)
 parser:argument("function", "Whose calls are shown; * and ? stand for others."):args "+"
 parser:option("--depth", "So many levels of calls."):argname("N"):convert(whole_number)
 parser:option("--only", "Show only these functions below it."):argname("GLOB"):count "*"

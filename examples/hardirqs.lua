@@ -39,6 +39,7 @@ local units = require "tracefs.units"
 local COLUMN <const> = { total = "sum", max = "maximum", count = "count" }
 
 local parser = argparse("hardirqs", "How often and how long the handlers of interrupts run.")
+  :help_max_width(79)
 parser:flag("--per-cpu", "A line for each CPU.")
 parser:option("--sort", "What comes first."):choices({ "total", "max", "count" }):default("total")
 parser:option("--interval", "Print every SECONDS, and start anew."):argname("SECONDS")

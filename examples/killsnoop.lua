@@ -64,7 +64,7 @@ local function signal_number(text)
   return nil, ("--signal takes a name as TERM, or a number up to 64, not '%s'"):format(text)
 end
 
-local parser = argparse("killsnoop", "Who sends which signal to whom.")
+local parser = argparse("killsnoop", "Who sends which signal to whom."):help_max_width(79)
 parser:option("--signal", "Only this one; may be given several times.")
   :argname("NAME"):count("*"):convert(signal_number)
 parser:option("--to", "Only signals to this thread or process."):argname("PID")

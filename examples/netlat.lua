@@ -67,6 +67,7 @@ local argparse = require "argparse"
 local trace = require "tracefs.script"
 
 local parser = argparse("netlat", "Time from net_dev_queue to netif_receive_skb, per device.")
+  :help_max_width(79)
 parser:option("--device", "Only this device; may be given several times.")
   :argname("NAME"):count("*")
 parser:option("--filter", "Only packets that this kernel filter lets through at both ends.")

@@ -72,6 +72,7 @@ local function whole_number(text)
 end
 
 local parser = argparse("offcpu", "How long tasks are off the CPU, and by which calls.")
+  :help_max_width(79)
 parser:option("--state", "Waiting, able to run, or both.")
   :choices({ "blocked", "runnable", "all" }):default("blocked")
 parser:option("--pid", "Only this task."):argname("PID"):convert(whole_number)

@@ -42,6 +42,7 @@ local tracefs = require "tracefs"
 local trace = require "tracefs.script"
 
 local parser = argparse("opensnoop", "Files that are opened, by whom, and the result.")
+  :help_max_width(79)
 parser:flag("--failed", "Only calls that failed.")
 parser:option("--comm", "Only tasks of this name."):argname("NAME")
 parser:option("--name", "Only names that this Lua pattern matches."):argname("PATTERN")

@@ -74,6 +74,7 @@ local function whole_number(text)
 end
 
 local parser = argparse("profile", "What the CPUs are busy with, by samples of their stacks.")
+  :help_max_width(79)
 parser:option("--pid", "Only this thread."):argname("PID"):convert(whole_number)
 parser:option("--comm", "Only threads of this name; * and ? stand for others."):argname("NAME")
 parser:flag("--user", "The program's functions, too.")

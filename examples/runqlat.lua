@@ -53,7 +53,7 @@ local function positive(name, whole)
   end
 end
 
-local parser = argparse("runqlat", "How long tasks waited for a CPU.")
+local parser = argparse("runqlat", "How long tasks waited for a CPU."):help_max_width(79)
 parser:option("--by", "Lines of the table.")
   :choices({ "after", "comm", "task", "cpu" }):default("after")
 parser:option("--comm", "Only tasks of this name; * and ? stand for others."):argname("NAME")

@@ -44,6 +44,7 @@ local trace = require "tracefs.script"
 local units = require "tracefs.units"
 
 local parser = argparse("sockleak", "Sockets that are opened and never closed, by process.")
+  :help_max_width(79)
 parser:flag("--all", "All descriptors, not only sockets.")
 parser:option("--comm", "Only what tasks of this name open."):argname("NAME")
 parser:option("--top", "Lines of the table."):argname("N"):default("20"):convert(function(text)

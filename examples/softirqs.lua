@@ -44,7 +44,7 @@ local NAMES <const> = {
 }
 local COLUMN <const> = { total = "sum", max = "maximum", count = "count" }
 
-local parser = argparse("softirqs", "How often and how long softirqs run.")
+local parser = argparse("softirqs", "How often and how long softirqs run."):help_max_width(79)
 parser:flag("--per-cpu", "A line for each CPU.")
 parser:option("--sort", "What comes first."):choices({ "total", "max", "count" }):default("total")
 parser:option("--interval", "Print every SECONDS, and start anew."):argname("SECONDS")

@@ -50,6 +50,7 @@ local function whole_number(text)
 end
 
 local parser = argparse("syscount", "System calls, by process and call, counted in the kernel.")
+  :help_max_width(79)
 parser:option("--by", "One line for each task, for all tasks of a name, or for all tasks.")
   :choices({ "task", "comm", "call" }):default("task")
 parser:option("--top", "Lines of the table."):argname("N"):default("10"):convert(whole_number)

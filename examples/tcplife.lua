@@ -44,7 +44,7 @@ local tracefs = require "tracefs"
 local trace = require "tracefs.script"
 local units = require "tracefs.units"
 
-local parser = argparse("tcplife", "TCP connections that have ended.")
+local parser = argparse("tcplife", "TCP connections that have ended."):help_max_width(79)
 parser:option("--port", "Only with this port at one end; may be given several times.")
   :argname("PORT"):count("*"):convert(function(text)
     local port = math.tointeger(tonumber(text))

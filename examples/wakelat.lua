@@ -59,6 +59,7 @@ local function whole_number(text)
 end
 
 local parser = argparse("wakelat", "Time from the wakeup of a task to the switch that runs it.")
+  :help_max_width(79)
 parser:option("--from", "What starts the clock."):choices({ "waking", "wakeup" }):default("waking")
 parser:option("--by", "One line for each task, or for all tasks of a name.")
   :choices({ "task", "comm" }):default("task")

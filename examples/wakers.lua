@@ -44,7 +44,7 @@ local escape = require "tracefs.escape"
 local trace = require "tracefs.script"
 local units = require "tracefs.units"
 
-local parser = argparse("wakers", "Who wakes whom, and after what sleep.")
+local parser = argparse("wakers", "Who wakes whom, and after what sleep."):help_max_width(79)
 parser:option("--by", "A line for each pair of names, or of tasks.")
   :choices({ "comm", "task" }):default("comm")
 parser:option("--comm", "Only wakeups of this name; * and ? stand for others."):argname("NAME")

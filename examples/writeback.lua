@@ -48,6 +48,7 @@ local trace = require "tracefs.script"
 local units = require "tracefs.units"
 
 local parser = argparse("writeback", "Dirty pages that the kernel writes out, and why.")
+  :help_max_width(79)
 parser:option("--device", "Only this one, as vda or 254:0; may be given several times.")
   :argname("DEVICE"):count("*"):convert(devices.number)
 parser:flag("--inodes", "Also which files, by the numbers of their inodes.")
