@@ -25,7 +25,8 @@
 --   --command the whole machine is counted, also while -c COMMAND runs. The tracer is left out.
 --   "N events lost" is said when the table does not have them all: a larger buffer (-b) helps.
 --   With luatrace -f json every line is an object; with -f csv a row. As metrics (-f prometheus)
---   the counts are there all the time.
+--   the counts are there all the time. With --interval objects and rows have time_ns, the end of
+--   their time by the trace's clock.
 --
 -- Overhead
 --   Every event is recorded, which costs its task about 0.4 us, and counted here, which takes about
@@ -103,15 +104,18 @@ local function missing(rows)
   return names
 end
 
+-- With --interval: the end of the time that is reported.
+local tick
+
 local function print_objects(rows)
   for _, row in ipairs(rows) do
     trace:print {
       type = "count", event = row.event or "(other)", cpu = row.cpu, comm = row.comm,
-      count = row.count,
+      count = row.count, time_ns = tick,
     }
   end
   for _, event in ipairs(missing(rows)) do
-    trace:print { type = "count", event = event, count = 0 }
+    trace:print { type = "count", event = event, count = 0, time_ns = tick }
   end
 end
 
@@ -151,8 +155,10 @@ end
 if options.interval then
   local before
   trace:every(options.interval, function(now)
+    tick = now
     -- in the time of the events: several may be looked at in one go
     report(before and (now - before) / 1e9 or options.interval)
+    tick = nil
     before = now
     -- metrics go on counting
     if trace.format ~= "prometheus" then

@@ -25,7 +25,7 @@
 --
 --   With luatrace -f json every line is an object, with times in ns; with -f csv a row. As metrics
 --   (-f prometheus) the times are there all the time. With --interval every table covers the time
---   since the one before it.
+--   since the one before it, and objects and rows have time_ns, its end by the trace's clock.
 --
 -- Overhead
 --   Two events a run, about 0.4 us each, which the interrupted task pays, and about 1 us of CPU
@@ -71,12 +71,15 @@ local runs = trace:pair {
   end,
 }
 
+-- With --interval: the end of the time that is reported.
+local tick
+
 local function print_objects(rows)
   for _, row in ipairs(rows) do
     trace:print {
       type = "hardirq", irq = row.irq, name = row.name or "(other)", cpu = row.cpu,
       runs = row.count, total_ns = row.sum, avg_ns = math.floor(row.average), p50_ns = row.p50,
-      p99_ns = row.p99, max_ns = row.maximum,
+      p99_ns = row.p99, max_ns = row.maximum, time_ns = tick,
     }
   end
 end
@@ -101,8 +104,10 @@ local function report()
 end
 
 if options.interval then
-  trace:every(options.interval, function()
+  trace:every(options.interval, function(now)
+    tick = now
     report()
+    tick = nil
     -- metrics go on counting
     if trace.format ~= "prometheus" then
       times:reset()

@@ -55,7 +55,8 @@
 --   With luatrace -f json every line of the tables is an object, with times in ns; with -f csv
 --   a row. As metrics (-f prometheus, --listen PORT) the latencies are there all the time.
 --   With --interval every table covers the time since the one before it; what was open there
---   is open here, and counted when it ends.
+--   is open here, and counted when it ends. Objects and rows have time_ns then, the end of that
+--   time by the trace's clock.
 --
 -- Overhead
 --   Two or three events a packet, which cost the traffic about 0.4 us each; about 1 us of CPU time
@@ -265,6 +266,9 @@ local function print_histograms()
   end
 end
 
+-- With --interval: the end of the time that is reported.
+local tick
+
 -- Under -f json: an object for each line of the two tables.
 local function print_objects()
   for _, row in ipairs(latencies:rows()) do
@@ -279,17 +283,18 @@ local function print_objects()
       p99_ns = row.p99,
       ["p99.9_ns"] = row["p99.9"],
       max_ns = row.maximum,
+      time_ns = tick,
     }
   end
   for _, row in ipairs(stages and stages:rows() or {}) do
     trace:print {
       type = "stage", device = row.device or "(other)", stage = row.stage, packets = row.count,
       min_ns = row.minimum, avg_ns = math.floor(row.average), p50_ns = row.p50, p99_ns = row.p99,
-      max_ns = row.maximum,
+      max_ns = row.maximum, time_ns = tick,
     }
   end
   for _, device in ipairs(sorted_devices()) do
-    local object = { type = "packets", device = device }
+    local object = { type = "packets", device = device, time_ns = tick }
     for _, name in ipairs(COUNTERS) do
       object[name] = counters[device][name]
     end
@@ -332,8 +337,10 @@ local function start_anew()
 end
 
 if options.interval then
-  trace:every(options.interval, function()
+  trace:every(options.interval, function(now)
+    tick = now
     report()
+    tick = nil
     -- metrics go on counting
     if trace.format ~= "prometheus" then
       start_anew()

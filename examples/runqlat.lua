@@ -31,7 +31,8 @@
 --
 --   With luatrace -f json every line of the table is an object, with times in ns, and the sums are
 --   another; with -f csv a row. As metrics (-f prometheus) the times are there all the time. With
---   --interval every table covers the time since the one before it.
+--   --interval every table covers the time since the one before it, and objects and rows have
+--   time_ns, its end by the trace's clock.
 --
 -- Overhead
 --   An event for each wakeup and each switch, which cost the traced programs about 0.4 us each;
@@ -130,12 +131,15 @@ local runs = trace:pair {
   on_dropped = function(how) not_seen = not_seen + (how == "cancelled" and 1 or 0) end,
 }
 
+-- With --interval: the end of the time that is reported.
+local tick
+
 local function print_objects()
   for _, row in ipairs(waits:rows { sort = "maximum" }) do
     trace:print {
       type = "wait", after = row.after, comm = row.comm, pid = row.pid, cpu = row.cpu,
       waits = row.count, min_ns = row.minimum, avg_ns = math.floor(row.average), p50_ns = row.p50,
-      p99_ns = row.p99, max_ns = row.maximum,
+      p99_ns = row.p99, max_ns = row.maximum, time_ns = tick,
     }
   end
 end
@@ -147,7 +151,7 @@ local function report()
   local voided = counts.voided + counts.evicted
   local sums = {
     type = "waits", waits = sum and sum.count or 0, not_seen = not_seen,
-    voided = voided - voided_before, open = counts.open,
+    voided = voided - voided_before, open = counts.open, time_ns = tick,
   }
   voided_before = voided
   if trace.format == "json" or trace.format == "csv" then
@@ -172,8 +176,10 @@ local function report()
 end
 
 if options.interval then
-  trace:every(options.interval, function()
+  trace:every(options.interval, function(now)
+    tick = now
     report()
+    tick = nil
     -- metrics go on counting
     if trace.format ~= "prometheus" then
       waits:reset()

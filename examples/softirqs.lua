@@ -26,7 +26,7 @@
 --
 --   With luatrace -f json every line is an object, with times in ns; with -f csv a row. As metrics
 --   (-f prometheus) the times are there all the time. With --interval every table covers the time
---   since the one before it.
+--   since the one before it, and objects and rows have time_ns, its end by the trace's clock.
 --
 -- Overhead
 --   Two events a run, about 0.4 us each, which the interrupted task pays, and about 1 us of CPU
@@ -79,12 +79,15 @@ local runs = trace:pair {
   on_match = function(delta_ns, key) add(delta_ns, key[2], key[1]) end,
 }
 
+-- With --interval: the end of the time that is reported.
+local tick
+
 local function print_objects(rows)
   for _, row in ipairs(rows) do
     trace:print {
       type = "softirq", softirq = row.softirq or "(other)", cpu = row.cpu, runs = row.count,
       total_ns = row.sum, avg_ns = math.floor(row.average), p50_ns = row.p50, p99_ns = row.p99,
-      max_ns = row.maximum,
+      max_ns = row.maximum, time_ns = tick,
     }
   end
 end
@@ -109,8 +112,10 @@ local function report()
 end
 
 if options.interval then
-  trace:every(options.interval, function()
+  trace:every(options.interval, function(now)
+    tick = now
     report()
+    tick = nil
     -- metrics go on counting
     if trace.format ~= "prometheus" then
       times:reset()
