@@ -15,13 +15,15 @@ local set = made_events.new()
 local FIELDS <const> = { { "address", "u64" }, { "number", "u64" } }
 local make = {
   start = set.add("made:start", FIELDS),
+  middle = set.add("made:middle", FIELDS),
   stop = set.add("made:stop", FIELDS),
   free = set.add("made:free", FIELDS),
 }
 
 -- What really happened, in the order of time: things begin under a free key on any CPU and are
 -- stopped or freed later on any CPU; some stops have no start (of things older than the trace).
-local function reality(cases, same_cpu)
+-- Chains have an event in between.
+local function reality(cases, shape)
   local events, open, free, ts = {}, {}, {}, 1000
   for key = 1, KEYS do
     free[key] = key
@@ -37,13 +39,20 @@ local function reality(cases, same_cpu)
       open[#open + 1] = { key = key, ts = ts, number = number, cpu = cpu }
       events[#events + 1] = { kind = "start", ts = ts, cpu = cpu, key = key, number = number }
     elseif dice < 0.96 and #open > 0 then
-      local thing = table.remove(open, math.random(#open))
-      free[#free + 1] = thing.key
+      local at = math.random(#open)
+      local thing = open[at]
+      local is_middle = shape.chain and not thing.middle
       events[#events + 1] = {
-        kind = math.random() < 0.8 and "stop" or "free", ts = ts,
-        cpu = same_cpu and thing.cpu or cpu, key = thing.key, number = thing.number,
-        began = thing.ts,
+        kind = is_middle and "middle" or math.random() < 0.8 and "stop" or "free", ts = ts,
+        cpu = shape.same_cpu and thing.cpu or cpu, key = thing.key, number = thing.number,
+        began = thing.ts, middle = thing.middle,
       }
+      if is_middle then
+        thing.middle = ts
+      else
+        table.remove(open, at)
+        free[#free + 1] = thing.key
+      end
     elseif #free > 0 then
       -- nobody has seen its start: it was going on before the trace, and goes on without it
       events[#events + 1] = {
@@ -93,9 +102,10 @@ local function play(stream, options)
   local right, wrong, current = 0, 0, nil
   local pair = new_pair({
     start = "made:start", stop = "made:stop", cancel = "made:free", key = "address",
-    carry = "number", same_cpu = options.same_cpu,
-    on_match = function(delta, _, started)
-      if started.number == current.number and delta == current.ts - current.began then
+    carry = "number", same_cpu = options.same_cpu, through = options.chain and "made:middle" or nil,
+    on_match = function(delta, _, started, _, legs)
+      if started.number == current.number and delta == current.ts - current.began
+        and (not options.chain or legs[1] == current.middle - current.began) then
         right = right + 1
       else
         wrong = wrong + 1
@@ -121,15 +131,19 @@ local function accounted(counts)
     + counts.voided + counts.incomplete + counts.repeated + counts.open
 end
 
-for _, same_cpu in ipairs { false, true } do
-  describe("pairs of made-up streams" .. (same_cpu and " on one CPU each" or ""), function()
+for name, shape in pairs {
+  ["pairs of made-up streams"] = {},
+  ["pairs of made-up streams on one CPU each"] = { same_cpu = true },
+  ["chains of made-up streams"] = { chain = true },
+} do
+  describe(name, function()
     -- in parts: a million events need not be there at once
     local function totals(share, options, cases)
-      options.same_cpu = same_cpu
+      options.same_cpu, options.chain = shape.same_cpu, shape.chain
       local sums = { right = 0, wrong = 0, cases = 0, lost = 0, voided = 0 }
       math.randomseed(7919)
       for _ = 1, (cases or CASES) // 10000 do
-        local stream, lost = with_losses(reality(10000, same_cpu), share)
+        local stream, lost = with_losses(reality(10000, shape), share)
         local right, wrong, counts = play(stream, options)
         assert.equal(right + wrong, counts.matched)
         assert.equal(counts.starts, accounted(counts))
@@ -157,7 +171,7 @@ for _, same_cpu in ipairs { false, true } do
     end)
 
     it("would have false ones if they did not hear of losses", function()
-      local sums = totals(0.003, { deaf = true })
+      local sums = totals(0.003, { deaf = true }, 10000)
       assert.is_true(sums.wrong > 0)
     end)
   end)
