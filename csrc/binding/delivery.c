@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "../engine/comm.h"
+#include "ahead.h"
 #include "binding.h"
 #include "pair.h"
 #include "value.h"
@@ -189,6 +190,17 @@ static void push_what(lua_State *L, const struct lua_stream *self)
 	}
 }
 
+/* Whether to look ahead is asked now and then: with each fill, and with each step. */
+static void set_looks_ahead(struct lua_stream *self)
+{
+	self->looks_ahead = false;
+	for (unsigned int i = 0; i < self->pair_count; i++)
+		self->looks_ahead |= pair_is_large(self->pairs[i]);
+	if (self->looks_ahead && !self->ahead)
+		self->ahead = ahead_create(stream_cpu_count(self->stream));
+	self->looks_ahead &= self->ahead != NULL;
+}
+
 static int fill(lua_State *L, struct lua_stream *self)
 {
 	struct trace_error error;
@@ -196,6 +208,7 @@ static int fill(lua_State *L, struct lua_stream *self)
 	if (stream_fill(self->stream, &error) < 0)
 		return luaL_error(L, "%s", error.message);
 	self->looked = true;
+	set_looks_ahead(self);
 	comm_expire(catalog_comms(self->catalog));
 	return 0;
 }
@@ -253,6 +266,9 @@ static enum item_kind next_item(struct lua_stream *self)
 	self->delivered += kind == ITEM_EVENT;
 	for (unsigned int i = 0; kind == ITEM_LOST && i < self->pair_count; i++)
 		pair_lose(self->pairs[i], &self->item.loss);
+	if (kind == ITEM_EVENT && self->looks_ahead)
+		ahead_look(self->ahead, stream_merge(self->stream), self->catalog, &self->routes,
+			   &self->item.event);
 	return kind;
 }
 
@@ -304,6 +320,7 @@ int stream_method_step(lua_State *L)
 	luaL_checkstack(L, STACK_NEEDED, NULL);
 	self->busy = true;
 	self->looked = false;
+	set_looks_ahead(self);
 	while (count < max) {
 		if (self->stopping)
 			return step_stopped(L, self, count);

@@ -7,6 +7,7 @@
 #include <lua.h>
 
 #include "../engine/event.h"
+#include "../engine/keymap.h"
 #include "../engine/merge.h"
 
 #define PAIR_CLASS "tracefs.pair"
@@ -30,6 +31,17 @@ void pair_push_event(lua_State *L, int pair, unsigned int side);
 /* An event of one side. Leaves the stack as it was; raises what the script's functions raise. */
 void pair_deliver(lua_State *L, struct lua_pair *self, unsigned int side, const struct event *event,
 		  const struct pair_caller *caller);
+
+/* Has the pair so many open starts that it is worth the while to look ahead? */
+bool pair_is_large(const struct lua_pair *self);
+
+/*
+ * The hash of an event that is to come, for pair_fetch(). False when the pair is not large, or when
+ * the key is not of whole numbers that lie in the record.
+ */
+bool pair_hash(const struct lua_pair *self, unsigned int side, const struct event *event,
+	       uint32_t *hash);
+void pair_fetch(const struct lua_pair *self, uint32_t hash, enum keymap_fetch step);
 
 /* A loss at its place in the stream. Calls nothing: what it ends is told by the next call. */
 void pair_lose(struct lua_pair *self, const struct loss *loss);

@@ -419,6 +419,33 @@ void pair_deliver(lua_State *L, struct lua_pair *self, unsigned int number,
 	lua_settop(L, top);
 }
 
+bool pair_is_large(const struct lua_pair *self)
+{
+	return self->pairing && pairing_is_large(self->pairing);
+}
+
+bool pair_hash(const struct lua_pair *self, unsigned int side, const struct event *event,
+	       uint32_t *hash)
+{
+	const struct side *of = &self->sides[side];
+	struct key key = { .count = self->parts };
+
+	if (!pair_is_large(self) || of->key_function)
+		return false;
+	for (unsigned int i = 0; i < self->parts; i++) {
+		if (!getter_read_integer(&of->key[i], event, &key.parts[i].number))
+			return false;
+	}
+	*hash = pairing_hash(self->pairing, &key, event->cpu);
+	return true;
+}
+
+void pair_fetch(const struct lua_pair *self, uint32_t hash, enum keymap_fetch step)
+{
+	if (self->pairing)
+		pairing_fetch(self->pairing, hash, step);
+}
+
 void pair_lose(struct lua_pair *self, const struct loss *loss)
 {
 	if (self->pairing)

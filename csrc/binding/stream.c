@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../engine/comm.h"
+#include "ahead.h"
 #include "binding.h"
 #include "pair.h"
 #include "value.h"
@@ -111,6 +112,9 @@ void lua_stream_close(struct lua_stream *self)
 	free(self->pairs);
 	self->pairs = NULL;
 	self->pair_count = 0;
+	ahead_free(self->ahead);
+	self->ahead = NULL;
+	self->looks_ahead = false;
 	stream_close(self->stream);
 	self->stream = NULL;
 }

@@ -34,6 +34,8 @@ struct lua_stream {
 	struct routes routes;
 	struct lua_pair **pairs; /* those that are to hear of losses */
 	unsigned int pair_count;
+	struct ahead *ahead; /* NULL until a pair has very many open starts */
+	bool looks_ahead;
 	struct text_style style;
 	bool stopping;	   /* stop() was called and has not ended anything yet */
 	bool busy;	   /* a handler is running: no closing, no second step */

@@ -10,12 +10,11 @@
 #define FIRST_SLOTS 64
 
 /*
- * Entries tend to be taken out in the order in which they were added. Where the slots are more
- * than the caches next to the CPU hold, those of so many entries to come are fetched ahead: one
- * that is waited for costs more than all the rest of an operation.
+ * Entries tend to be taken out in the order in which they were added. In a large map the slots of
+ * so many entries to come are fetched ahead: one that is waited for costs more than all the rest
+ * of an operation.
  */
 #define FETCHED_AHEAD 8
-#define CACHED_SLOTS (1U << 14)
 #define CACHE_LINE 64
 
 struct keymap *keymap_create(unsigned int parts, size_t extra)
@@ -136,6 +135,30 @@ uint32_t keymap_find(const struct keymap *map, const struct key *key)
 			return slot->entry - 1;
 	}
 	return KEYMAP_NONE;
+}
+
+void keymap_fetch(const struct keymap *map, uint32_t hash, enum keymap_fetch step)
+{
+	uint32_t at = hash & map->mask;
+	const struct keymap_entry *entry;
+
+	if (step == KEYMAP_FETCH_SLOT) {
+		__builtin_prefetch(&map->slots[at], 1);
+		return;
+	}
+	while (map->slots[at].entry && map->slots[at].hash != hash)
+		at = (at + 1) & map->mask;
+	if (!map->slots[at].entry)
+		return;
+	entry = keymap_entry(map, map->slots[at].entry - 1);
+	if (step == KEYMAP_FETCH_ENTRY) {
+		__builtin_prefetch(entry, 1);
+		return;
+	}
+	if (entry->previous != KEYMAP_NONE)
+		__builtin_prefetch(keymap_entry(map, entry->previous), 1);
+	if (entry->next != KEYMAP_NONE)
+		__builtin_prefetch(keymap_entry(map, entry->next), 1);
 }
 
 static void put_slot(struct keymap *map, struct keymap_slot slot)
@@ -336,7 +359,7 @@ void keymap_unlink(struct keymap *map, uint32_t number)
 
 	remove_slot(map, number);
 	map->count--;
-	if (number == map->first && map->mask >= CACHED_SLOTS)
+	if (number == map->first && keymap_is_large(map))
 		fetch_ahead(map);
 	if (number == map->ahead) {
 		map->ahead = entry->next;

@@ -42,6 +42,9 @@ struct keymap_entry {
 
 #define KEYMAP_CHUNK_BITS 10
 
+/* From so many slots on, the caches next to the CPU do not hold them. */
+#define KEYMAP_LARGE (1U << 14)
+
 struct keymap_slot {
 	uint32_t hash;
 	uint32_t entry; /* number + 1; 0: nothing */
@@ -87,6 +90,24 @@ bool keymap_rekey(struct keymap *map, uint32_t number, const struct key *key);
 /* Takes an entry out of the table and the list; it is the caller's until it is released. */
 void keymap_unlink(struct keymap *map, uint32_t number);
 void keymap_release(struct keymap *map, uint32_t number);
+
+/*
+ * For who knows keys some time before they are looked for, in a map that is large: has the CPU
+ * fetch from memory what that will touch. What a step fetches is needed by the next one, which is
+ * to come some operations later: the slot, the entry, the entries next to it in the list.
+ */
+enum keymap_fetch {
+	KEYMAP_FETCH_SLOT,
+	KEYMAP_FETCH_ENTRY,
+	KEYMAP_FETCH_NEIGHBOURS,
+};
+
+void keymap_fetch(const struct keymap *map, uint32_t hash, enum keymap_fetch step);
+
+static inline bool keymap_is_large(const struct keymap *map)
+{
+	return map->mask >= KEYMAP_LARGE;
+}
 
 /* The parts of an entry's key; strings are borrowed. */
 void keymap_key(const struct keymap *map, uint32_t number, struct key *key);

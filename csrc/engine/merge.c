@@ -18,7 +18,8 @@ struct lane {
 	enum loss_why lost_why;
 	const struct time_map *time; /* NULL: timestamps are what they are */
 	struct lane *next_starved;
-	bool started; /* the walk belongs to @first */
+	bool started;  /* the walk belongs to @first */
+	uint32_t turn; /* counts the sub-buffers that were begun; not 0 once one was */
 	struct page_walk walk;
 	struct page_record record; /* the next one, while the lane is in the heap */
 };
@@ -202,6 +203,7 @@ static bool lane_next_page(struct merge *merge, struct lane *lane)
 			page_walk_start(&lane->walk, &merge->layout, buffer->bytes, buffer->length);
 			add_loss(lane, lane->walk.lost, LOSS_OVERRUN);
 			lane->started = true;
+			lane->turn++;
 		}
 		if (page_walk_next(&lane->walk, &lane->record)) {
 			if (lane->time)
@@ -395,6 +397,21 @@ enum peek_result merge_peek(const struct merge *merge, unsigned int index, struc
 			return PEEK_GAP;
 	}
 	return PEEK_RECORD;
+}
+
+bool merge_look(const struct merge *merge, unsigned int index, struct merge_look *look,
+		struct page_record *record, bool *passed)
+{
+	const struct lane *lane = &merge->lanes[index];
+
+	if (!lane->first || !lane->started)
+		return false;
+	*passed = look->turn != lane->turn || look->walk.next < lane->walk.next;
+	if (*passed) {
+		look->turn = lane->turn;
+		look->walk = lane->walk;
+	}
+	return page_walk_next(&look->walk, record);
 }
 
 bool merge_is_in_first(const struct merge *merge, unsigned int index, const uint8_t *data)

@@ -122,6 +122,20 @@ enum peek_result {
 enum peek_result merge_peek(const struct merge *merge, unsigned int lane, struct merge_peek *peek,
 			    struct page_record *record);
 
+/*
+ * A look that goes on from call to call while records are taken: at those of the sub-buffer that
+ * the lane is in, in turn, the next one that has not been looked at. What it finds has no time that
+ * counts, and its data is good until the next call of any function here. Starts as zeroes.
+ */
+struct merge_look {
+	uint32_t turn; /* of the lane, when the walk began */
+	struct page_walk walk;
+};
+
+/* False when there is none. @passed: the lane has come past the look, which begins anew. */
+bool merge_look(const struct merge *merge, unsigned int lane, struct merge_look *look,
+		struct page_record *record, bool *passed);
+
 /* Is @data in the sub-buffer that the lane's next record is in? */
 bool merge_is_in_first(const struct merge *merge, unsigned int lane, const uint8_t *data);
 

@@ -416,6 +416,22 @@ void pairing_lose(struct pairing *pairing, const struct loss *loss)
 	}
 }
 
+bool pairing_is_large(const struct pairing *pairing)
+{
+	return keymap_is_large(pairing->map);
+}
+
+uint32_t pairing_hash(const struct pairing *pairing, struct key *key, uint32_t cpu)
+{
+	complete_key(pairing, key, cpu);
+	return key->hash;
+}
+
+void pairing_fetch(const struct pairing *pairing, uint32_t hash, enum keymap_fetch step)
+{
+	keymap_fetch(pairing->map, hash, step);
+}
+
 bool pairing_has_ended(const struct pairing *pairing)
 {
 	return pairing->first_ended != KEYMAP_NONE;

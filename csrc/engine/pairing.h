@@ -104,6 +104,15 @@ void pairing_lose(struct pairing *pairing, const struct loss *loss);
 void pairing_expire(struct pairing *pairing, uint64_t now);
 
 /*
+ * With very many open starts: what an event will touch can be fetched from memory ahead, when its
+ * key is known some events before. @key as for the events; what is returned is for the three steps
+ * of keymap_fetch().
+ */
+bool pairing_is_large(const struct pairing *pairing);
+uint32_t pairing_hash(const struct pairing *pairing, struct key *key, uint32_t cpu);
+void pairing_fetch(const struct pairing *pairing, uint32_t hash, enum keymap_fetch step);
+
+/*
  * Takes the first start that has ended, in the order of their ends: matches, and others when they
  * are wanted. False when there is none. It is the caller's until it is released.
  */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The matching of pairs without Lua: keeps so many starts open, and for each new start stops one,
- * the oldest or one that is picked at random. Prints the pairs and the CPU time that they took.
+ * the oldest or one that is picked at random; which, is known some events before ("ahead"), as it
+ * is to who reads whole pages of records, or it is not. Prints the pairs and the CPU time that they
+ * took.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -61,6 +63,42 @@ static void stop(struct pairing *pairing, uint64_t number, struct event *event)
 		pairing_release(pairing, ended.number);
 }
 
+/* What csrc/binding/ahead.c does for a record that is so many behind the current one. */
+#define AHEAD 8
+
+struct order {
+	bool at_random;
+	bool is_known;
+	uint32_t room;
+	uint64_t numbers[AHEAD];
+	uint32_t hashes[AHEAD];
+};
+
+static uint64_t make_number(struct order *order, uint64_t i)
+{
+	return (order->at_random ? next_random() : i) % order->room;
+}
+
+/* The number of the pair @i, and a look at one that comes later. */
+static uint64_t next_number(struct order *order, const struct pairing *pairing, uint64_t i)
+{
+	uint64_t number;
+	struct key key;
+
+	if (!order->is_known)
+		return make_number(order, i);
+	number = order->numbers[i % AHEAD];
+	order->numbers[i % AHEAD] = make_number(order, i + AHEAD);
+	if (!pairing_is_large(pairing))
+		return number;
+	key = key_of(order->numbers[i % AHEAD]);
+	order->hashes[i % AHEAD] = pairing_hash(pairing, &key, 0);
+	pairing_fetch(pairing, order->hashes[i % AHEAD], KEYMAP_FETCH_SLOT);
+	pairing_fetch(pairing, order->hashes[(i + 2 * AHEAD - 3) % AHEAD], KEYMAP_FETCH_ENTRY);
+	pairing_fetch(pairing, order->hashes[(i + 2 * AHEAD - 6) % AHEAD], KEYMAP_FETCH_NEIGHBOURS);
+	return number;
+}
+
 int main(int argc, char **argv)
 {
 	struct pairing_options options = { .parts = 1, .max = UINT32_MAX / 4 };
@@ -69,26 +107,28 @@ int main(int argc, char **argv)
 	struct pairing *pairing;
 	uint64_t pairs;
 	uint64_t spent;
-	uint32_t room;
-	bool at_random;
+	struct order order = { 0 };
 
 	if (argc != 4) {
-		fputs("usage: pairing OPEN PAIRS oldest|random\n", stderr);
+		fputs("usage: pairing OPEN PAIRS oldest|random|ahead\n", stderr);
 		return 2;
 	}
-	at_random = strcmp(argv[3], "random") == 0;
-	room = (uint32_t)strtoul(argv[1], NULL, 10);
+	order.is_known = strcmp(argv[3], "ahead") == 0;
+	order.at_random = order.is_known || strcmp(argv[3], "random") == 0;
+	order.room = (uint32_t)strtoul(argv[1], NULL, 10);
 	pairs = strtoull(argv[2], NULL, 10);
 	pairing = pairing_create(&options);
-	if (!pairing || !room) {
+	if (!pairing || !order.room) {
 		fputs("pairing: out of memory\n", stderr);
 		return 1;
 	}
-	for (uint32_t i = 0; i < room; i++)
+	for (uint32_t i = 0; i < order.room; i++)
 		start(pairing, i, &event);
+	for (uint64_t i = 0; order.is_known && i < AHEAD; i++)
+		order.numbers[i] = make_number(&order, i);
 	spent = thread_ns();
 	for (uint64_t i = 0; i < pairs; i++) {
-		uint64_t number = (at_random ? next_random() : i) % room;
+		uint64_t number = next_number(&order, pairing, i);
 
 		stop(pairing, number, &event);
 		/* the key is free for the next */

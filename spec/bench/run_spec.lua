@@ -32,7 +32,7 @@ describe("make bench", function()
         table.insert(expected, letter .. " " .. label)
       end
     end
-    for letter in ("hhhhhi"):gmatch("[" .. ONLY .. "]") do
+    for letter in ("hhhhhhi"):gmatch("[" .. ONLY .. "]") do
       table.insert(expected, letter .. " memory")
     end
     for letter in ("jjjjjjj"):gmatch("[" .. ONLY .. "]") do
