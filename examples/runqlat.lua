@@ -23,9 +23,9 @@
 --
 --   after     what the wait began with; with --by the task, its name, or the CPU that it got
 --   waits     that have ended on a CPU; behind it their times, percentiles exact to 1 %
---   not seen  on a run queue, and the next is a switch away from it: it was woken before it had
---             left its CPU and did not wait, or the switch to it was not recorded, as some kernels
---             of virtual machines do when a CPU was idle
+--   not seen  on a run queue, and the next is a switch away from it or one more wakeup: it was
+--             woken before it had left its CPU and did not wait, or the switch to it was not
+--             recorded, as some kernels of virtual machines do when a CPU was idle
 --   voided    given up, because events were lost or came late
 --   open      still waiting when the table was printed
 --
@@ -89,24 +89,43 @@ local function preempted(switch)
   return switch.prev_state & ASLEEP == 0 and pid ~= 0 and pid or nil
 end
 
+local SWITCH <const> = "sched:sched_switch"
+
+-- By pid, since when it waits: it was preempted on its way to sleep, and was woken then.
+local put_off = {}
+
+local function whole_wait(delta_ns, pid, start)
+  local since = put_off[pid]
+  if since then
+    put_off[pid] = nil
+    delta_ns = delta_ns + start.common_timestamp - since
+  end
+  all:add(delta_ns)
+  return delta_ns, (since or start.common_event == SWITCH) and "preemption" or "wakeup"
+end
+
 local COUNT <const> = {
-  after = function(delta_ns, _, start)
-    all:add(delta_ns)
-    waits:add(delta_ns, start.common_event == "sched:sched_switch" and "preemption" or "wakeup")
+  after = function(delta_ns, pid, start) waits:add(whole_wait(delta_ns, pid, start)) end,
+  comm = function(delta_ns, pid, start, switch)
+    waits:add((whole_wait(delta_ns, pid, start)), switch.next_comm)
   end,
-  comm = function(delta_ns, _, _, switch)
-    all:add(delta_ns)
-    waits:add(delta_ns, switch.next_comm)
+  task = function(delta_ns, pid, start, switch)
+    waits:add((whole_wait(delta_ns, pid, start)), switch.next_comm, pid)
   end,
-  task = function(delta_ns, pid, _, switch)
-    all:add(delta_ns)
-    waits:add(delta_ns, switch.next_comm, pid)
-  end,
-  cpu = function(delta_ns, _, _, switch)
-    all:add(delta_ns)
-    waits:add(delta_ns, switch.common_cpu)
+  cpu = function(delta_ns, pid, start, switch)
+    waits:add((whole_wait(delta_ns, pid, start)), switch.common_cpu)
   end,
 }
+
+-- Only a task that has run can be woken once more: then it has not waited since the first time.
+local function dropped(how, pid, start)
+  put_off[pid] = nil
+  if how == "replaced" and start.common_event == SWITCH then
+    put_off[pid] = start.common_timestamp
+  elseif how == "replaced" or how == "cancelled" then
+    not_seen = not_seen + 1
+  end
+end
 
 -- With a filter the other task of a switch may be anybody.
 local pattern = options.comm and require("tracefs.glob").matcher(options.comm)
@@ -124,11 +143,9 @@ local runs = trace:pair {
   },
   stop = { event = "sched:sched_switch", filter = switch_filter, key = "next_pid" },
   cancel = { event = "sched:sched_switch", filter = switch_filter, key = "prev_pid" },
-  key = "pid", carry = "common_event",
-  -- One that was preempted and is woken then waits since it was preempted.
-  again = "first", max = 1000000,
+  key = "pid", carry = { "common_event", "common_timestamp" }, max = 1000000,
   on_match = COUNT[options.by],
-  on_dropped = function(how) not_seen = not_seen + (how == "cancelled" and 1 or 0) end,
+  on_dropped = dropped,
 }
 
 -- With --interval: the end of the time that is reported.

@@ -30,7 +30,8 @@
 --
 --   task, pid      the woken task, under the name that it had when it was woken
 --   wakeups        that ended on a CPU; behind them their latencies, percentiles exact to 1 %
---   repeated       woken again before it ran: it waits since the first time
+--   repeated       woken again before it ran, as far as was seen: only a task that has run in
+--                  between can be. The clock starts anew
 --   still running  woken before it had left its CPU: there was nothing to wait for
 --   unseen         woken, and the next that was recorded is the switch away from it: some kernels
 --                  of virtual machines do not record the switch from an idle CPU to a task, and
@@ -115,8 +116,6 @@ local wakeups = trace:pair {
   stop = { event = "sched:sched_switch", filter = switch_filter, key = "next_pid" },
   cancel = { event = "sched:sched_switch", filter = switch_filter, key = "prev_pid" },
   key = "pid",
-  -- A second wakeup before the task has run adds nothing: it waits since the first.
-  again = "first",
   max = 1000000,
   into = { latencies, all },
   on_dropped = function(how, pid, _, switch)
@@ -169,7 +168,7 @@ end
 trace:at_end(function()
   local counts = wakeups:counts()
   local sums = {
-    wakeups = counts.matched, repeated = counts.repeated, still_running = still_running,
+    wakeups = counts.matched, repeated = counts.replaced, still_running = still_running,
     unseen = unseen, voided = counts.voided + counts.evicted, open = counts.open,
   }
   if trace.format == "json" or trace.format == "csv" then

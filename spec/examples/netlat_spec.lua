@@ -1,4 +1,5 @@
 local helper = require "spec.support.helper"
+local inputs = require "spec.support.inputs"
 local trace_text = require "spec.support.trace_text"
 
 local NETLAT = "examples/netlat.lua"
@@ -133,6 +134,20 @@ describe("examples/netlat.lua", function()
     assert.equal(2, #printed.stage)
     for _, row in ipairs(printed.stage) do
       trace_text.check(stages[row.stage], row, "packets")
+    end
+  end)
+
+  it("finds what another matcher finds in recordings of other machines", function()
+    if not inputs.are_there then
+      pending "the folder of recordings is not there"
+    end
+    for name, expected in pairs {
+      ["kernel-6.18/net_lo.dat"] = { 100, 621, 25949, 102620 // 100 },
+      ["kernel-6.18/filtered.dat"] = { 91, 490, 1432, 47309 // 91 },
+      ["s390x/be_v7_none.dat"] = { 30, 12062, 112883, 669174 // 30 },
+    } do
+      local found = run_json { "-i", inputs.path(name), NETLAT }.latency.lo
+      assert.same(expected, { found.pairs, found.min_ns, found.max_ns, found.avg_ns })
     end
   end)
 
