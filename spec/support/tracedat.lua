@@ -11,6 +11,28 @@ local BUFFER <const>, TRACECLOCK <const>, CPUCOUNT <const> = 3, 4, 8
 local SECTIONS <const> = { header = 16, ftrace = 17, formats = 18, kallsyms = 19, printk = 20,
   cmdlines = 21, text = 22 }
 
+local FORMAT <const> = [[
+name: %s
+ID: %d
+format:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
+	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
+	field:int common_pid;	offset:4;	size:4;	signed:1;
+
+%s
+print fmt: "%%d", REC->common_pid
+]]
+
+--- The text of an event's format file.
+---@param name string
+---@param id integer
+---@param fields string lines of its own fields
+---@return string
+function tracedat.format(name, id, fields)
+  return FORMAT:format(name, id, fields)
+end
+
 ---@class spec.tracedat
 ---@field version? 6|7
 ---@field endian? "little"|"big"

@@ -10,20 +10,8 @@ local BEGIN <const>, END <const>, OTHER <const> = 300, 301, 302
 local OPEN <const>, PAIRS <const>, CPUS <const> = 12007, 10007, 3
 local NS <const> = 10
 
-local FORMAT <const> = [[
-name: %s
-ID: %d
-format:
-	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
-	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
-	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
-	field:int common_pid;	offset:4;	size:4;	signed:1;
-
-	field:u64 address;	offset:8;	size:8;	signed:0;
-	field:u64 number;	offset:16;	size:8;	signed:0;
-
-print fmt: "%%d", REC->common_pid
-]]
+local FIELDS <const> = "\tfield:u64 address;\toffset:8;\tsize:8;\tsigned:0;\n"
+  .. "\tfield:u64 number;\toffset:16;\tsize:8;\tsigned:0;\n"
 
 local layout = pages.layout()
 
@@ -95,7 +83,8 @@ describe("a pair with thousands of open starts", function()
     helper.write_file(path, tracedat.build {
       ftrace = {}, version = 7, buffers = { { name = "", cpus = bytes_of(events) } },
       events = { made = {
-        FORMAT:format("begins", BEGIN), FORMAT:format("ends", END), FORMAT:format("other", OTHER),
+        tracedat.format("begins", BEGIN, FIELDS), tracedat.format("ends", END, FIELDS),
+        tracedat.format("other", OTHER, FIELDS),
       } },
     })
     local session <close> = tracefs.session { file = path }

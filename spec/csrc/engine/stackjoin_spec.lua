@@ -14,18 +14,7 @@ local GARBAGE <const> = 0xff
 -- The option with a CPU's statistics.
 local CPUSTAT <const> = 2
 
-local HEAD <const> = [[
-	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
-	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
-	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
-	field:int common_pid;	offset:4;	size:4;	signed:1;
-
-]]
-
-local function format(name, id, fields)
-  return ("name: %s\nID: %d\nformat:\n%s%s\nprint fmt: \"%%d\", REC->common_pid\n"):format(
-    name, id, HEAD, fields)
-end
+local format = tracedat.format
 
 local FTRACE <const> = {
   format("kernel_stack", KERNEL, "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
