@@ -313,6 +313,8 @@ end
 
 --- The counters of a pair, as far as the kernel has them: `open` are all starts without a match,
 --- those that were started again among them; `dropped` is what found no place in its tables.
+--- `unmatched` is nil: a stop without a start is none for the kernel's histogram, which needs the
+--- start's time to count it.
 ---@return tracefs.pair_counts
 function KernelPair:counts()
   local now = self.last or self.session._stream and hits(self) or self.before
@@ -325,7 +327,6 @@ function KernelPair:counts()
   counts.matched = self.matched
   counts.starts = math.max(now.starts - before.starts, self.matched)
   counts.open = counts.starts - self.matched
-  counts.unmatched = math.max(now.stops - before.stops - self.matched, 0)
   counts.dropped = now.starts_dropped + now.stops_dropped
   return counts
 end

@@ -371,10 +371,13 @@ local function tell_end(session, made, options)
   if counts.matched == 0 and counts.voided > 0 then
     say("no match: %d of %d starts were given up, as events were lost or came late while they were "
       .. "open", counts.voided, counts.starts)
-  elseif counts.matched == 0 and counts.incomplete == 0 and counts.starts >= SOME
-    and counts.unmatched >= SOME then
-    say("%d starts and %d stops, and no match: their keys are never the same", counts.starts,
-      counts.unmatched)
+  elseif counts.matched == 0 and counts.incomplete == 0 and counts.starts >= SOME then
+    if not counts.unmatched then
+      say("%d starts and no match: no stop came with the key of one", counts.starts)
+    elseif counts.unmatched >= SOME then
+      say("%d starts and %d stops, and no match: their keys are never the same", counts.starts,
+        counts.unmatched)
+    end
   end
   if counts.evicted > 0 and not options.on_dropped then
     say("%d of %d starts were given up, the oldest ones, as no more than %d are kept open at once: "

@@ -22,7 +22,7 @@ function core.pair(options) end
 ---@field evicted integer the oldest ones, when there were more than max
 ---@field voided integer events were lost while they were open, or they or their stops came late
 ---@field open integer
----@field unmatched integer stops without a start
+---@field unmatched? integer stops without a start; nil with where = "kernel"
 ---@field late integer events of the pair that came out of order
 ---@field dropped? integer with where = "kernel": what found no place in the kernel's tables
 ---@field doubtful integer of the matched: made at a time of which a loss was told afterwards
