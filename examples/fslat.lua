@@ -46,6 +46,7 @@ local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
 local devices = require "tracefs.devices"
 local escape = require "tracefs.escape"
+local task_name = require "tracefs.task_name"
 local trace = require "tracefs.script"
 local units = require "tracefs.units"
 
@@ -54,6 +55,7 @@ local parser = argparse("fslat", "Where a slow write to an ext4 file system spen
 parser:option("--device", "Only this file system's, as vda1 or 254:1."):argname("DEVICE")
   :convert(devices.number)
 parser:option("--comm", "Only what tasks of this name write."):argname("NAME")
+  :convert(task_name)
 parser:option("--top", "How many of the slowest are shown."):argname("N"):default("10")
   :convert(function(text)
     local number = math.tointeger(tonumber(text))

@@ -59,6 +59,7 @@ local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
 local core = require "tracefs.core"
 local glob = require "tracefs.glob"
+local task_name = require "tracefs.task_name"
 local trace = require "tracefs.script"
 local tracefs = require "tracefs"
 local units = require "tracefs.units"
@@ -77,6 +78,7 @@ parser:option("--state", "Waiting, able to run, or both.")
   :choices({ "blocked", "runnable", "all" }):default("blocked")
 parser:option("--pid", "Only this task."):argname("PID"):convert(whole_number)
 parser:option("--comm", "Only tasks of this name; * and ? stand for others."):argname("NAME")
+  :convert(task_name)
 parser:option("--min", "Only intervals of so many microseconds."):argname("US")
   :convert(whole_number)
 parser:flag("--user", "The program's functions, too.")

@@ -38,6 +38,7 @@ local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
 local escape = require "tracefs.escape"
 local glob = require "tracefs.glob"
+local task_name = require "tracefs.task_name"
 local tracefs = require "tracefs"
 local trace = require "tracefs.script"
 
@@ -45,6 +46,7 @@ local parser = argparse("opensnoop", "Files that are opened, by whom, and the re
   :help_max_width(79)
 parser:flag("--failed", "Only calls that failed.")
 parser:option("--comm", "Only tasks of this name."):argname("NAME")
+  :convert(task_name)
 parser:option("--name", "Only names that this Lua pattern matches."):argname("PATTERN")
 local options = parser:parse(trace.args)
 if options.comm and options.comm:find('"', 1, true) then

@@ -42,6 +42,7 @@
 local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
 local escape = require "tracefs.escape"
+local task_name = require "tracefs.task_name"
 local tracefs = require "tracefs"
 local trace = require "tracefs.script"
 
@@ -66,6 +67,7 @@ parser:option("--by", "A line for each task, or for all tasks of a name.")
   :choices({ "task", "comm" }):default("task")
 parser:option("--top", "Lines of the table."):argname("N"):default("10"):convert(whole_number)
 parser:option("--comm", "Only tasks of this name; * and ? stand for others."):argname("NAME")
+  :convert(task_name)
 parser:option("--range", "Only these addresses."):argname("FROM-TO"):convert(range)
 local options = parser:parse(trace.args)
 

@@ -62,6 +62,7 @@ local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
 local core = require "tracefs.core"
 local escape = require "tracefs.escape"
+local task_name = require "tracefs.task_name"
 local trace = require "tracefs.script"
 local tracefs = require "tracefs"
 
@@ -77,6 +78,7 @@ local parser = argparse("profile", "What the CPUs are busy with, by samples of t
   :help_max_width(79)
 parser:option("--pid", "Only this thread."):argname("PID"):convert(whole_number)
 parser:option("--comm", "Only threads of this name; * and ? stand for others."):argname("NAME")
+  :convert(task_name)
 parser:flag("--user", "The program's functions, too.")
 parser:option("--top", "Lines of the table."):argname("N"):default("10"):convert(whole_number)
 parser:option("--stacks", "Stacks below the table."):argname("N"):default("5")

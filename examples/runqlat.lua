@@ -41,6 +41,7 @@
 
 local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
+local task_name = require "tracefs.task_name"
 local trace = require "tracefs.script"
 
 local function positive(name, whole)
@@ -58,6 +59,7 @@ local parser = argparse("runqlat", "How long tasks waited for a CPU."):help_max_
 parser:option("--by", "Lines of the table.")
   :choices({ "after", "comm", "task", "cpu" }):default("after")
 parser:option("--comm", "Only tasks of this name; * and ? stand for others."):argname("NAME")
+  :convert(task_name)
 parser:option("--top", "Lines of the table."):argname("N"):default("10")
   :convert(positive("--top", true))
 parser:option("--interval", "Print every SECONDS, and start anew."):argname("SECONDS")

@@ -39,6 +39,7 @@
 
 local argparse = require "argparse"
 local escape = require "tracefs.escape"
+local task_name = require "tracefs.task_name"
 local tracefs = require "tracefs"
 local trace = require "tracefs.script"
 local units = require "tracefs.units"
@@ -47,6 +48,7 @@ local parser = argparse("sockleak", "Sockets that are opened and never closed, b
   :help_max_width(79)
 parser:flag("--all", "All descriptors, not only sockets.")
 parser:option("--comm", "Only what tasks of this name open."):argname("NAME")
+  :convert(task_name)
 parser:option("--top", "Lines of the table."):argname("N"):default("20"):convert(function(text)
   local number = math.tointeger(tonumber(text))
   if not number or number < 1 then

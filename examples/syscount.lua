@@ -39,6 +39,7 @@
 local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
 local escape = require "tracefs.escape"
+local task_name = require "tracefs.task_name"
 local trace = require "tracefs.script"
 
 local function whole_number(text)
@@ -55,6 +56,7 @@ parser:option("--by", "One line for each task, for all tasks of a name, or for a
   :choices({ "task", "comm", "call" }):default("task")
 parser:option("--top", "Lines of the table."):argname("N"):default("10"):convert(whole_number)
 parser:option("--comm", "Only tasks of this name; * and ? stand for others."):argname("NAME")
+  :convert(task_name)
 parser:option("--size", "Different tasks and calls that there is place for."):argname("ROWS")
   :default("8192"):convert(function(text)
     local number = whole_number(text)

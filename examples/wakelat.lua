@@ -49,6 +49,7 @@
 
 local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
+local task_name = require "tracefs.task_name"
 local trace = require "tracefs.script"
 
 local function whole_number(text)
@@ -69,6 +70,7 @@ parser:option("--sort", "What decides who is on top."):choices({ "max", "avg", "
   :default("max")
 parser:option("--pid", "Only this task."):argname("PID"):convert(whole_number)
 parser:option("--comm", "Only tasks of this name; * and ? stand for others."):argname("NAME")
+  :convert(task_name)
 parser:flag("--no-histogram", "Only the table.")
 local options = parser:parse(trace.args)
 if options.comm and options.comm:find('"', 1, true) then

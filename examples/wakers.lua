@@ -41,6 +41,7 @@
 local aggregate = require "tracefs.aggregate"
 local argparse = require "argparse"
 local escape = require "tracefs.escape"
+local task_name = require "tracefs.task_name"
 local trace = require "tracefs.script"
 local units = require "tracefs.units"
 
@@ -48,6 +49,7 @@ local parser = argparse("wakers", "Who wakes whom, and after what sleep."):help_
 parser:option("--by", "A line for each pair of names, or of tasks.")
   :choices({ "comm", "task" }):default("comm")
 parser:option("--comm", "Only wakeups of this name; * and ? stand for others."):argname("NAME")
+  :convert(task_name)
 parser:option("--top", "Lines of the table."):argname("N"):default("20"):convert(function(text)
   local number = math.tointeger(tonumber(text))
   if not number or number < 1 then

@@ -16,3 +16,19 @@ describe("a name that cannot be told to the kernel", function()
     end)
   end
 end)
+
+-- ps shows longer names, and an example that waits for one shows nothing, and not why.
+describe("a name that is longer than a task's", function()
+  for _, name in ipairs {
+    "fslat", "offcpu", "opensnoop", "pagefaults", "profile", "runqlat", "sockleak", "syscount",
+    "wakelat", "wakers",
+  } do
+    it("is refused by " .. name, function()
+      local status, out, err = helper.run {
+        ("examples/%s.lua"):format(name), "--comm", "kube-controller-manager",
+      }
+      assert.same({ 1, "" }, { status, out })
+      assert.matches("is 'kube-controller' there", err, 1, true)
+    end)
+  end
+end)
