@@ -3,6 +3,7 @@
 #include "screen.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -41,17 +42,23 @@ static const int noted[] = { SIGTSTP, SIGCONT, SIGWINCH };
 #define NOTED_COUNT (sizeof(noted) / sizeof(noted[0]))
 #define SCREEN_FD STDOUT_FILENO
 
+/* How long nothing may be taken by a terminal that is stopped (Ctrl-S), or whose other end hangs. */
+#define PATIENCE_MS 200
+#define LOOK_MS 10
+
 static struct {
 	bool is_open;
 	bool has_exit_handler;
 	bool takes_keys;
-	int fd; /* eventfd: readable when it has to be drawn anew */
+	int out; /* the terminal, for writing that does not block where it can be had so */
+	int fd;	 /* eventfd: readable when it has to be drawn anew */
 	struct taken *taken;
 	struct termios ours;
 	volatile sig_atomic_t is_stale; /* others may have used it since */
+	volatile sig_atomic_t is_stuck; /* it took nothing the last time: not waited for again */
 	struct sigaction old_noted[NOTED_COUNT];
 	bool has_deadly[DEADLY_COUNT];
-} state = { .fd = -1 };
+} state = { .out = SCREEN_FD, .fd = -1 };
 
 struct screen {
 	bool is_open;
@@ -59,22 +66,33 @@ struct screen {
 
 /* ---- taking and giving back, also by signal handlers ---- */
 
-static int write_all(const char *text, size_t length)
+/* False with errno; EAGAIN: it takes nothing at the moment. */
+static bool write_all(const char *text, size_t length)
 {
-	while (length) {
-		ssize_t written = write(SCREEN_FD, text, length);
-		struct pollfd terminal = { .fd = SCREEN_FD, .events = POLLOUT };
+	int patience = state.is_stuck ? 0 : PATIENCE_MS;
 
-		if (written >= 0) {
+	while (length) {
+		ssize_t written = write(state.out, text, length);
+		struct pollfd terminal = { .fd = state.out, .events = POLLOUT };
+
+		if (written > 0) {
 			text += written;
 			length -= (size_t)written;
-		} else if (errno == EAGAIN) {
-			poll(&terminal, 1, -1);
-		} else if (errno != EINTR) {
-			return -1;
+			patience = PATIENCE_MS;
+			state.is_stuck = 0;
+			continue;
 		}
+		if (written < 0 && errno != EAGAIN && errno != EINTR)
+			return false;
+		if (patience <= 0) {
+			state.is_stuck = 1;
+			errno = EAGAIN;
+			return false;
+		}
+		patience -= LOOK_MS;
+		poll(&terminal, 1, LOOK_MS);
 	}
-	return 0;
+	return true;
 }
 
 /* Setting it from the background would stop the process, or disturb who has the terminal. */
@@ -85,33 +103,41 @@ static bool is_ours_to_use(void)
 	return group < 0 || group == getpgrp();
 }
 
-/* Not stopped half-way by the signal that the terminal has for those in the background. */
-static void set_terminal(const struct termios *modes, const char *text, size_t length)
+/*
+ * Not stopped half-way by the signal that the terminal has for those in the background. False: the
+ * text has not been written.
+ */
+static bool set_terminal(const struct termios *modes, const char *text, size_t length)
 {
 	sigset_t stops, before;
+	bool is_written;
 
 	sigemptyset(&stops);
 	sigaddset(&stops, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &stops, &before);
 	if (is_ours_to_use())
-		tcsetattr(SCREEN_FD, TCSADRAIN, modes);
-	write_all(text, length);
+		tcsetattr(SCREEN_FD, TCSANOW, modes);
+	is_written = write_all(text, length);
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	return is_written;
 }
 
 void screen_restore(void)
 {
 	int err = errno;
 
-	/* Noted when it is done: done again it does no harm, and half of it is not enough. */
-	if (state.taken && state.taken->is_taken) {
-		set_terminal(&state.taken->saved, leave_text, sizeof(leave_text) - 1);
+	/*
+	 * Noted when it is done: done again it does no harm, and half of it is not enough. When it
+	 * cannot be done now, the guard does it later.
+	 */
+	state.is_stuck = 0;
+	if (state.taken && state.taken->is_taken &&
+	    set_terminal(&state.taken->saved, leave_text, sizeof(leave_text) - 1))
 		state.taken->is_taken = 0;
-	}
 	errno = err;
 }
 
-/* False: it is somebody else's at the moment. */
+/* False: it is somebody else's at the moment, or takes nothing. */
 static bool take(void)
 {
 	if (!is_ours_to_use())
@@ -130,8 +156,10 @@ static bool take(void)
 	}
 	state.taken->is_taken = 1;
 	state.is_stale = 0;
-	set_terminal(&state.ours, enter_text, sizeof(enter_text) - 1);
-	return true;
+	if (set_terminal(&state.ours, enter_text, sizeof(enter_text) - 1))
+		return true;
+	state.is_stale = 1;
+	return false;
 }
 
 /* ---- signals ---- */
@@ -252,9 +280,12 @@ static int core_screen(lua_State *L)
 
 		return push_errno(L, err, "cannot make an event descriptor");
 	}
+	state.out = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (state.out < 0)
+		state.out = SCREEN_FD;
 	state.takes_keys = takes_keys;
 	state.taken = guard_start(SCREEN_FD, leave_text, sizeof(leave_text) - 1);
-	state.taken->is_taken = state.is_stale = 0;
+	state.taken->is_taken = state.is_stale = state.is_stuck = 0;
 	if (!state.has_exit_handler)
 		state.has_exit_handler = atexit(screen_restore) == 0;
 	state.is_open = screen->is_open = true;
@@ -270,14 +301,21 @@ static int screen_close(lua_State *L)
 		return 0;
 	screen_restore();
 	guard_stop();
+	state.taken = NULL;
 	restore_signals();
 	close(state.fd);
 	state.fd = -1;
+	if (state.out != SCREEN_FD)
+		close(state.out);
+	state.out = SCREEN_FD;
 	state.is_open = screen->is_open = false;
 	return 0;
 }
 
-/* show(text): true; false when the terminal is somebody else's; nil and why it cannot be written */
+/*
+ * show(text): true; false when the terminal is somebody else's or takes nothing; nil and why it
+ * cannot be written
+ */
 static int screen_show(lua_State *L)
 {
 	size_t length;
@@ -289,9 +327,14 @@ static int screen_show(lua_State *L)
 		lua_pushboolean(L, 0);
 		return 1;
 	}
-	if (write_all(text, length) < 0) {
+	if (!write_all(text, length)) {
 		int err = errno;
 
+		if (err == EAGAIN) {
+			state.is_stale = 1;
+			lua_pushboolean(L, 0);
+			return 1;
+		}
 		return push_errno(L, err, "cannot write to the terminal");
 	}
 	lua_pushboolean(L, 1);

@@ -21,7 +21,8 @@ local screen = {}
 --- Writes to the terminal, which is taken if need be: the other page, without a cursor, with lines
 --- that are cut at its edge.
 ---@param text string as it is, with what steers the terminal
----@return boolean? shown false when the terminal is somebody else's: we are in the background
+---@return boolean? shown false when the terminal is somebody else's, because we are in the
+---  background, or has taken nothing for 0.2 s (Ctrl-S)
 ---@return string? message
 ---@return integer? errno
 function screen:show(text) end

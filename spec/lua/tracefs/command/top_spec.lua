@@ -139,6 +139,34 @@ describe("luatrace --top", function()
     assert.equal(before, modes, text)
   end)
 
+  it_on_terminal("can be ended while its terminal takes nothing", function()
+    local terminal <close> = tmux.start(70, 12)
+    local script = write_script('trace:every(0.05, function() print(("x"):rep(2000)) end)')
+    local function is_there(pid)
+      return not (helper.read_file(("/proc/%s/stat"):format(pid)) or ") Z"):find "%) [ZX]"
+    end
+    for _, signal in ipairs { "TERM", "QUIT", "KILL" } do
+      local pid = begin(terminal, script)
+      terminal:press "C-s"
+      -- it goes on all the same
+      have_it_do(("io.open(%q, 'w'):close()"):format(dir .. "/gone-on"))
+      assert.is_true(helper.wait_until(function()
+        return helper.read_file(dir .. "/gone-on")
+      end, 20) ~= nil)
+      os.remove(dir .. "/gone-on")
+      helper.sleep(0.1)
+      local has_ended = helper.wait_until(function()
+        os.execute(("kill -%s %s 2>/dev/null"):format(signal, pid))
+        return not is_there(pid)
+      end, 20)
+      assert.is_true(has_ended)
+      terminal:press "C-q"
+      terminal:expect_modes(UNTOUCHED)
+      terminal:type 'clear; test "$(stty -g)" = "$before" && echo "modes=same"'
+      terminal:expect "modes=same"
+    end
+  end)
+
   it_on_terminal("says so when the script prints at its end alone", function()
     local terminal <close> = tmux.start(70, 12)
     local script = helper.tmpdir() .. "/end.lua"
