@@ -95,9 +95,19 @@ function Text:folded(folded)
   self.write(folded:text())
 end
 
+-- Where and when, as the kernel's trace file has it.
+local function place_of(match)
+  local time = match.stop_digits
+  if match.in_ns and match.stop >= 0 then
+    local us = (match.stop + 500) // 1000
+    time = ("%d.%06d"):format(us // 1000000, us % 1000000)
+  end
+  return ("[%03d] %s:"):format(match.cpu, time)
+end
+
 ---@param match tracefs.output.match
 function Text:match(match)
-  local parts = { match.name, match.in_ns and units.format(match.delta, "ns")
+  local parts = { place_of(match), match.name, match.in_ns and units.format(match.delta, "ns")
     or ("%d"):format(match.delta) }
   for _, key in ipairs(match.keys) do
     parts[#parts + 1] = text.pair(key.name, key.text or key.value)

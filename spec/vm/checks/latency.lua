@@ -190,7 +190,7 @@ guest.check("a pair in the kernel carries strings, and prints itself as one here
       stop = { event = "raw_syscalls:sys_exit", filter = %q } }]]):format(filter, filter))
   guest.equal(0, status, err)
   guest.equal("", err, "stderr")
-  local line = ("^sys_enter>sys_exit %%S+ common_pid=%%d+ id=%d$"):format(nr)
+  local line = ("^%%[%%d+%%] [%%d.]+: sys_enter>sys_exit %%S+ common_pid=%%d+ id=%d$"):format(nr)
   local count = 0
   for text in out:gmatch "[^\n]+" do
     guest.truth(text:find(line), "%s", text)

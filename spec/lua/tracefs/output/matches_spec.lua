@@ -17,7 +17,7 @@ describe("tracefs.output.matches", function()
     local called
     local stop = { common_cpu = 1, common_timestamp = -1, common_event = "no:such" }
     for format, expected in pairs {
-      text = "a>b 1.50us pid=7 comm=x\n",
+      text = "[001] 18446744073709551615: a>b 1.50us pid=7 comm=x\n",
       json = '{"type":"pair","name":"a>b","start":18446744073709550115,'
         .. '"stop":18446744073709551615,"delta":1500,"cpu":1,"key":{"pid":7},'
         .. '"values":{"comm":"x"},"stages":[1000,500]}\n',
@@ -42,12 +42,13 @@ describe("tracefs.output.matches", function()
   it("shows keys of several parts, and those of functions", function()
     local path = helper.tmpdir() .. "/out"
     local out = assert(output.open { path = path, format = "text" })
-    local stop = { common_cpu = 1, common_timestamp = 10, common_event = "no:such" }
+    local stop = { common_cpu = 1, common_timestamp = 29555936049999, common_event = "no:such" }
     out:pair({ start = "a", stop = "b", key = { "dev", "sector" } }, session)
       .on_match(1, { 8, 9 }, nil, stop, {})
     out:pair({ start = "a", stop = "b", key = function() end }, session)
       .on_match(1, { "k", 9 }, nil, stop, {})
     assert.is_nil(out:close())
-    assert.equal("a>b 1ns dev=8 sector=9\na>b 1ns key=k key2=9\n", helper.read_file(path))
+    assert.equal("[001] 29555.936050: a>b 1ns dev=8 sector=9\n"
+      .. "[001] 29555.936050: a>b 1ns key=k key2=9\n", helper.read_file(path))
   end)
 end)
