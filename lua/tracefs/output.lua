@@ -212,6 +212,28 @@ function Output:lost(lost)
   self.writer:lost(lost)
 end
 
+--- What a session's run has come to, at its end.
+---@param stats tracefs.stats
+function Output:stats(stats)
+  self.writer:stats(stats)
+end
+
+--- Answers requests for the metrics on a socket, for as long as the session runs; its statistics
+--- are among them. Raises why it cannot, such as a port that is taken.
+---@param session tracefs.session
+---@param address string "PORT", on the loopback device, or "ADDRESS:PORT"
+---@return string url
+function Output:listen(session, address)
+  if self.format ~= "prometheus" then
+    error(("listen: there are metrics with the format prometheus, not %s"):format(self.format), 2)
+  end
+  self.writer.read_stats = self.writer.read_stats or function()
+    local ok, stats = pcall(session.stats, session)
+    return ok and stats or nil
+  end
+  return self.writer:listen(session, address)
+end
+
 --- Options of a pair whose matches are part of the output, with what the script does with them.
 --- The session is the one that the pair is made with.
 ---@param options tracefs.pair_options
@@ -305,7 +327,7 @@ end
 --- What programs call; the rest is the command's.
 output.methods = {
   show = Output.show, print = Output.print, lost = Output.lost, pair = Output.pair,
-  flush = Output.flush, close = Output.close,
+  stats = Output.stats, listen = Output.listen, flush = Output.flush, close = Output.close,
 }
 
 return output

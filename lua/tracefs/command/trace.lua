@@ -306,7 +306,7 @@ function trace.adapt(run)
     end
   end
   if run.options.listen then
-    report.note("metrics are at " .. out.writer:listen(session, run.options.listen))
+    report.note("metrics are at " .. out:listen(session, run.options.listen))
   end
   output_events.describe_with(function(label)
     return session:_describe_label(label)

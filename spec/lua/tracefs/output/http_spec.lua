@@ -59,6 +59,52 @@ describe("tracefs.output.http", function()
     assert.same({ 0, "" }, { ended, out })
   end)
 
+  it("is there for programs, too", function()
+    if not has_luv() then
+      pending("no luv for this Lua here")
+      return
+    end
+    local dir = helper.tmpdir()
+    local status, out, err = helper.run_lua([[
+      local tracefs = require "tracefs"
+      local out = assert(require("tracefs.output").open { format = "prometheus",
+        path = arg[1] .. "/x.prom" })
+      local calls = require("tracefs.aggregate").new { "count", name = "calls" }
+      calls:count()
+      out:show(calls)
+      local session <close> = tracefs.session {}
+      session:on("sched:sched_process_fork", function() end)
+      local port = out:listen(session, "0"):match "^http://127.0.0.1:(%d+)/metrics$"
+      session:at_start(function()
+        os.execute(("bash -c 'exec 3<>/dev/tcp/127.0.0.1/%s && printf \"%s\" >&3 && cat <&3 >%s' "
+          .. "&& mv %s %s &"):format(port, "GET /metrics HTTP/1.0\\n\\n", arg[1] .. "/new",
+          arg[1] .. "/new", arg[1] .. "/page"))
+      end)
+      session:every(0.02, function()
+        local page = io.open(arg[1] .. "/page")
+        if page then
+          page:close()
+          session:finish()
+        end
+      end)
+      out:stats(session:run { duration = 20 })
+      assert(out:close() == nil)
+    ]], { dir })
+    assert.same({ 0, "", "" }, { status, out, err })
+    for _, name in ipairs { "page", "x.prom" } do
+      local page = helper.read_file(dir .. "/" .. name)
+      assert.matches("\nluatrace_calls_total 1\n", "\n" .. page, 1, true)
+      assert.matches('\nluatrace_events_lost_total{run="x",cpu="0"} 0\n', page, 1, true)
+    end
+    local json = assert(require("tracefs.output").open { format = "json", path = dir .. "/x" })
+    assert.has_error(function() json:listen({}, "0") end,
+      "listen: there are metrics with the format prometheus, not json")
+    json:stats { lost = 0, per_cpu = { [0] = { lost = 0 } } }
+    assert.is_nil(json:close())
+    assert.equal('{"type":"stats","lost":0,"per_cpu":[{"cpu":0,"lost":0}]}\n',
+      helper.read_file(dir .. "/x"))
+  end)
+
   it("is what Prometheus scrapes: its quantiles are those of the script", function()
     if not has_luv() then
       pending("no luv for this Lua here")
