@@ -10,7 +10,7 @@ local RIGHT <const> = 1190
 local TOP <const> = 60
 local FOOT <const> = 30
 local ROW <const> = 17
-local LETTER <const> = 7
+local LETTER <const> = 7.3
 local NARROWEST <const> = 0.3
 local DEEPEST <const> = 256
 

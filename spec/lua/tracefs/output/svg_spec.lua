@@ -121,6 +121,11 @@ describe("tracefs.output.svg", function()
       const box = text.getBBox();
       return box.x < 0 || box.x + box.width > width;
     });
+    for (const box of svg.querySelectorAll(".flame g")) {
+      const text = box.querySelector("text"), rect = box.querySelector("rect").getBBox();
+      if (text && text.getBBox().x + text.getBBox().width > rect.x + rect.width)
+        beyond.push(text);
+    }
     document.title = [svg.querySelectorAll("rect").length, list.length,
       beyond.map(text => text.textContent).join("|")].join();
   </script>]]
@@ -141,7 +146,9 @@ describe("tracefs.output.svg", function()
         all:add(1 << i)
         signed:add(-1 << i)
       end
-      for _, object in ipairs { calls, all, signed } do
+      local counts = tracefs.folded()
+      counts:add(("n"):rep(200))
+      for _, object in ipairs { calls, all, signed, counts } do
         out:show(object)
       end
     end)
