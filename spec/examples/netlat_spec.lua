@@ -54,6 +54,46 @@ local function check_sums(devices)
   assert.equal(received, ends)
 end
 
+-- The stages that the kernel's text has, by device and stage: the softirq of a packet is the one
+-- that goes on where it is received, the interrupt the last one before that.
+local function stages_of(lines)
+  local irqs, softirqs, queued, found = {}, {}, {}, {}
+  local function add(name, stage, ns)
+    local key = ("%s %s"):format(name, stage)
+    found[key] = found[key] or {}
+    table.insert(found[key], ns)
+  end
+  for _, line in ipairs(lines) do
+    local address, device = line.text:match "skbaddr=(%S+)", line.text:match "dev=(%S+)"
+    if line.event == "irq_handler_entry" then
+      irqs[line.cpu] = line.ns
+    elseif line.event == "softirq_entry" then
+      softirqs[line.cpu] = { ns = line.ns, irq_ns = irqs[line.cpu] }
+      irqs[line.cpu] = nil
+    elseif line.event == "softirq_exit" then
+      softirqs[line.cpu] = nil
+    elseif line.event == "net_dev_queue" then
+      queued[address] = { ns = line.ns, device = device }
+    elseif line.event ~= "netif_receive_skb" then
+      queued[address] = nil
+    else
+      local softirq, from = softirqs[line.cpu], queued[address]
+      queued[address] = nil
+      if softirq and from then
+        local way = from.device == device and device or from.device .. ">" .. device
+        add(way, "queue>softirq", math.max(softirq.ns - from.ns, 0))
+        add(way, "softirq>receive", line.ns - math.max(softirq.ns, from.ns))
+      elseif softirq then
+        add(device, "softirq>receive", line.ns - softirq.ns)
+        if softirq.irq_ns then
+          add(device, "irq>softirq", softirq.ns - softirq.irq_ns)
+        end
+      end
+    end
+  end
+  return found
+end
+
 describe("examples/netlat.lua", function()
   for _, count in ipairs { 23, 10007 } do
     it(("finds exactly %d pairs over lo"):format(count), function()
@@ -117,23 +157,30 @@ describe("examples/netlat.lua", function()
     assert.equal(1, #printed.latency)
     trace_text.check(times.lo, printed.latency[1], "pairs")
 
-    -- The softirq of a packet: the last one of its CPU that has begun before it was received.
-    local queued, begun, stages = {}, {}, { ["queue>softirq"] = {}, ["softirq>receive"] = {} }
-    for _, line in ipairs(lines) do
-      local address = key(line, "net_dev_queue", "netif_receive_skb")
-      if line.event == "softirq_entry" then
-        begun[line.cpu] = line.ns
-      elseif line.event == "net_dev_queue" then
-        queued[address] = line.ns
-      elseif address then
-        local at, softirq = queued[address], begun[line.cpu]
-        table.insert(stages["queue>softirq"], math.max(softirq - at, 0))
-        table.insert(stages["softirq>receive"], line.ns - math.max(softirq, at))
-      end
-    end
+    local stages = stages_of(lines)
     assert.equal(2, #printed.stage)
     for _, row in ipairs(printed.stage) do
-      trace_text.check(stages[row.stage], row, "packets")
+      trace_text.check(stages["lo " .. row.stage], row, "packets")
+    end
+  end)
+
+  it("has the irq stage of the kernel's own text for what comes from a wire", function()
+    -- nobody answers there, and says so
+    local printed, lines = trace_text.run([[
+      gateway=$(ip route 2>/dev/null | sed -n 's/^default via \([0-9.]*\) .*/\1/p;T;q')
+      for i in 1 2 3 4 5; do
+        [ -z "$gateway" ] || timeout 0.3 bash -c "echo >/dev/tcp/$gateway/9" 2>/dev/null || :
+      done]], { NETLAT, "--stages" })
+    local stages, from_wire = stages_of(lines), 0
+    for _, row in ipairs(printed.stage) do
+      local name = ("%s %s"):format(row.device, row.stage)
+      trace_text.check(stages[name], row, "packets")
+      stages[name] = nil
+      from_wire = from_wire + (row.stage == "irq>softirq" and row.packets or 0)
+    end
+    assert.same({}, stages)
+    if from_wire == 0 then
+      pending "no packet has come from a wire"
     end
   end)
 
