@@ -210,28 +210,9 @@ static void remove_slot(struct keymap *map, uint32_t number)
 	map->slots[hole].entry = 0;
 }
 
-/* The usual entry is as long as a cache line, and is to lie in one. */
-static uint8_t *make_chunk(const struct keymap *map)
+/* The number of an entry that nobody has used. */
+static uint32_t make_entry(struct keymap *map)
 {
-	uint8_t *chunk = aligned_alloc(CACHE_LINE, CHUNK_ENTRIES * map->stride);
-
-	if (chunk)
-		memset(chunk, 0, CHUNK_ENTRIES * map->stride);
-	return chunk;
-}
-
-/* An entry nobody uses, as zeroes. */
-static uint32_t take_entry(struct keymap *map)
-{
-	uint32_t number = map->free;
-
-	if (number != KEYMAP_NONE) {
-		struct keymap_entry *entry = keymap_entry(map, number);
-
-		map->free = entry->next;
-		memset(entry, 0, map->stride);
-		return number;
-	}
 	if (map->made == UINT32_MAX - CHUNK_ENTRIES)
 		return KEYMAP_NONE;
 	if (map->made == map->chunk_count * CHUNK_ENTRIES) {
@@ -241,12 +222,30 @@ static uint32_t take_entry(struct keymap *map)
 		if (!chunks)
 			return KEYMAP_NONE;
 		map->chunks = chunks;
-		chunks[map->chunk_count] = make_chunk(map);
+		/* the usual entry is as long as a cache line, and is to lie in one */
+		chunks[map->chunk_count] = aligned_alloc(CACHE_LINE, CHUNK_ENTRIES * map->stride);
 		if (!chunks[map->chunk_count])
 			return KEYMAP_NONE;
 		map->chunk_count++;
 	}
 	return map->made++;
+}
+
+/*
+ * An entry nobody uses, as zeroes. Those of a chunk are not written to before they are taken: most
+ * maps are small, and memory that nobody has touched is none.
+ */
+static uint32_t take_entry(struct keymap *map)
+{
+	uint32_t number = map->free;
+
+	if (number == KEYMAP_NONE)
+		number = make_entry(map);
+	else
+		map->free = keymap_entry(map, number)->next;
+	if (number != KEYMAP_NONE)
+		memset(keymap_entry(map, number), 0, map->stride);
+	return number;
 }
 
 /* Writes the key into the entry; false when memory for its strings is short. */

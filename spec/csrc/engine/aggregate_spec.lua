@@ -46,6 +46,26 @@ describe("an aggregate by key", function()
     assert.equal(#made, count)
   end)
 
+  it("takes memory for the keys it has", function()
+    local status, out, err = helper.run_lua([[
+      local aggregate = require "tracefs.aggregate"
+      local function resident_kb()
+        local file <close> = assert(io.open "/proc/self/status")
+        return tonumber(file:read("a"):match "VmRSS:%s+(%d+) kB")
+      end
+      local before, kept = resident_kb(), {}
+      for i = 1, 400 do
+        kept[i] = aggregate.new { "count", by = "k" }
+        kept[i]:add(1, i)
+      end
+      print(resident_kb() - before)
+    ]])
+    assert.equal("", err)
+    assert.equal(0, status)
+    -- each of them could take a hundred
+    assert.is_true(tonumber(out) < 400 * 80, out)
+  end)
+
   it("adds up what comes beyond its greatest number of keys", function()
     local made = aggregate.new { "count", "sum", by = "k", max = 3 }
     for i = 1, 1000 do
