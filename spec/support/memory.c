@@ -88,6 +88,7 @@ static bool fails(void)
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *block, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *block);
 
 void *malloc(size_t size)
@@ -111,6 +112,14 @@ void *realloc(void *old, size_t size)
 	void *block = plan.of_c && fails() ? NULL : __libc_realloc(old, size);
 
 	c_blocks += !old && block;
+	return block;
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+	void *block = plan.of_c && fails() ? NULL : __libc_memalign(alignment, size);
+
+	c_blocks += block != NULL;
 	return block;
 }
 

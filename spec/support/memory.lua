@@ -1,5 +1,6 @@
 -- What spec/support/memory.c runs: a short session with everything that a program would do, and
 -- what must not be left of it.
+local aggregate = require "tracefs.aggregate"
 local tracefs = require "tracefs"
 local core = require "tracefs.core"
 
@@ -33,6 +34,15 @@ local function run()
     end
   end)
   session:on("sched:sched_process_exec", { "filename", "pid", filter = "pid == 1" }, function() end)
+  local between, matched = aggregate.new { "count", "p99", by = { "buf", "common_pid" } }, 0
+  session:pair {
+    start = "ftrace:print", stop = "ftrace:print", key = { "common_comm", "common_pid" },
+    carry = { "buf", "common_pid" }, into = between,
+    on_match = function(_, key, values)
+      matched = matched + #key // 2
+      records[#records + 1] = values.buf
+    end,
+  }
   session:on_lost(function() end)
   session:every(10, function() end)
   session:at_start(function()
@@ -44,6 +54,9 @@ local function run()
   local stats = session:run()
   if seen ~= 3 or stats.delivered ~= 3 then
     error(("%d markers seen, %d delivered"):format(seen, stats.delivered))
+  end
+  if matched ~= 2 or #between:rows() ~= 2 then
+    error(("%d matches, %d rows"):format(matched, #between:rows()))
   end
   session:events { timeout = 0 }
 end
