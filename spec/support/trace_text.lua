@@ -37,15 +37,20 @@ local SCRIPT <const> = [[
 ---@field stack? string the kernel's, if it was recorded: functions with ";" between them, the
 --- outermost first
 
--- The lines without those about the file, and by line the functions below it.
-local function lines_of(path)
+local HEAD <const> = "^.*%-(%d+) +%[(%d+)%] (%S+) +%d+%.%d+: "
+
+-- The lines without those about the file, and by line the functions below it. Names of tasks may
+-- have line ends in them.
+local function lines_of(path, head)
   local list, stacks = {}, {}
   for line in helper.read_file(path):gmatch "[^\n]+" do
     local frame = line:match "^ => (%S+)"
     if frame then
       stacks[#list] = frame .. (stacks[#list] and ";" .. stacks[#list] or "")
-    elseif not line:find "^#" then
+    elseif line:find(head) then
       list[#list + 1] = line
+    elseif #list > 0 and not line:find "^#" then
+      list[#list] = list[#list] .. "\n" .. line
     end
   end
   return list, stacks
@@ -55,13 +60,12 @@ end
 -- know, and the switches of tasks are everybody's.
 local function parse(dir)
   local own = math.tointeger(helper.read_file(dir .. "/own"))
-  local formatted, stacks = lines_of(dir .. "/text")
-  local raw = lines_of(dir .. "/raw")
+  local formatted, stacks = lines_of(dir .. "/text", HEAD)
+  local raw = lines_of(dir .. "/raw", "^%d+ %d+ %d+ ")
   local found, last, left_out = {}, {}, 0
   assert(#formatted == #raw, ("%d lines, %d of them with ns"):format(#formatted, #raw))
   for i, line in ipairs(formatted) do
-    local pid, cpu, flags, event, text = line:match(
-      "^.*%-(%d+) +%[(%d+)%] (%S+) +%d+%.%d+: ([%w_<]+):? ?(.*)$")
+    local pid, cpu, flags, event, text = line:match(HEAD .. "([%w_<]+):? ?(.*)$")
     local same_pid, same_cpu, ns = raw[i]:match "^(%d+) (%d+) (%d+) "
     assert(pid and tonumber(pid) == tonumber(same_pid) and tonumber(cpu) == tonumber(same_cpu),
       line .. "\n" .. raw[i])
