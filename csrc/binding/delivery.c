@@ -13,6 +13,9 @@
 /* A value handler's values and a few more: what a frame of the functions here may need. */
 #define STACK_NEEDED (STREAM_MAX_FIELDS + 16)
 
+/* Whether pairs have grown so large that it is worth looking ahead is asked every so many items. */
+#define TURNS_A_QUESTION 1024
+
 /*
  * Is the item of @turn still the current one? Lua code that runs in between, be it the finalizer
  * of something else, may close the stream, which takes the item's bytes with it. False then.
@@ -190,17 +193,6 @@ static void push_what(lua_State *L, const struct lua_stream *self)
 	}
 }
 
-/* Whether to look ahead is asked now and then: with each fill, and with each step. */
-static void set_looks_ahead(struct lua_stream *self)
-{
-	self->looks_ahead = false;
-	for (unsigned int i = 0; i < self->pair_count; i++)
-		self->looks_ahead |= pair_is_large(self->pairs[i]);
-	if (self->looks_ahead && !self->ahead)
-		self->ahead = ahead_create(stream_cpu_count(self->stream));
-	self->looks_ahead &= self->ahead != NULL;
-}
-
 static int fill(lua_State *L, struct lua_stream *self)
 {
 	struct trace_error error;
@@ -208,7 +200,6 @@ static int fill(lua_State *L, struct lua_stream *self)
 	if (stream_fill(self->stream, &error) < 0)
 		return luaL_error(L, "%s", error.message);
 	self->looked = true;
-	set_looks_ahead(self);
 	comm_expire(catalog_comms(self->catalog));
 	return 0;
 }
@@ -256,13 +247,24 @@ static bool wants_look(const struct lua_stream *self)
 	return !self->looked || stream_is_behind(self->stream);
 }
 
+static void set_looks_ahead(struct lua_stream *self)
+{
+	self->looks_ahead = false;
+	for (unsigned int i = 0; i < self->pair_count; i++)
+		self->looks_ahead |= pair_is_large(self->pairs[i]);
+	if (self->looks_ahead && !self->ahead)
+		self->ahead = ahead_create(stream_cpu_count(self->stream));
+	self->looks_ahead &= self->ahead != NULL;
+}
+
 static enum item_kind next_item(struct lua_stream *self)
 {
 	enum item_kind kind = self->joiner ?
 				      stack_joiner_next(self->joiner, self->stream, &self->item) :
 				      stream_next(self->stream, &self->item);
 
-	self->turn++;
+	if (self->turn++ % TURNS_A_QUESTION == 0)
+		set_looks_ahead(self);
 	self->delivered += kind == ITEM_EVENT;
 	for (unsigned int i = 0; kind == ITEM_LOST && i < self->pair_count; i++)
 		pair_lose(self->pairs[i], &self->item.loss);
@@ -320,7 +322,6 @@ int stream_method_step(lua_State *L)
 	luaL_checkstack(L, STACK_NEEDED, NULL);
 	self->busy = true;
 	self->looked = false;
-	set_looks_ahead(self);
 	while (count < max) {
 		if (self->stopping)
 			return step_stopped(L, self, count);

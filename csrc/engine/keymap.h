@@ -42,7 +42,7 @@ struct keymap_entry {
 
 #define KEYMAP_CHUNK_BITS 10
 
-/* From so many slots on, the caches next to the CPU do not hold them. */
+/* More slots than that are not held by the caches next to the CPU. */
 #define KEYMAP_LARGE (1U << 14)
 
 struct keymap_slot {
