@@ -16,6 +16,12 @@ struct mark {
 struct pairing {
 	struct pairing_options options;
 	struct keymap *map;
+	/*
+	 * With keep_first, once something was lost: the keys whose end has been seen since. Of any
+	 * other the next start may be the repetition of one that was lost.
+	 */
+	struct keymap *ends;
+	bool has_lost;
 	struct pairing_counts counts;
 	uint64_t newest_ts;  /* of its events that came in order */
 	uint64_t gap_until;  /* the stops of starts up to then may be lost */
@@ -36,6 +42,7 @@ struct open_start {
 	uint16_t source;
 	uint8_t stage; /* how many have been passed */
 	uint8_t how;   /* enum pairing_end, once it has ended */
+	bool unsure;   /* it may not be the first under its key */
 };
 
 struct value_word {
@@ -90,6 +97,7 @@ void pairing_free(struct pairing *pairing)
 	for (uint32_t i = 0; i < pairing->map->made; i++)
 		free(open_start(pairing, i)->text);
 	keymap_free(pairing->map);
+	keymap_free(pairing->ends);
 	free(pairing);
 }
 
@@ -198,6 +206,48 @@ static bool keep_values(const struct pairing *pairing, struct open_start *start,
 	return true;
 }
 
+/* Without memory for it no start is sure, which is never wrong. */
+static void forget_ends(struct pairing *pairing)
+{
+	if (!pairing->options.keep_first)
+		return;
+	pairing->has_lost = true;
+	keymap_free(pairing->ends);
+	pairing->ends = keymap_create(pairing->map->parts, 0);
+	if (pairing->ends)
+		pairing->ends->seed = pairing->map->seed;
+}
+
+/* Was the end of the key seen since the last loss? It is not known any more then. */
+static bool take_end(struct pairing *pairing, const struct key *key)
+{
+	uint32_t number = pairing->ends ? keymap_find(pairing->ends, key) : KEYMAP_NONE;
+
+	if (number == KEYMAP_NONE)
+		return false;
+	keymap_unlink(pairing->ends, number);
+	keymap_release(pairing->ends, number);
+	return true;
+}
+
+static void note_end(struct pairing *pairing, const struct key *key, const struct event *event)
+{
+	struct keymap *ends = pairing->ends;
+
+	/* a start that was lost may come behind it */
+	if (!ends || comes_late(pairing, event) || event->ts <= pairing->gap_until)
+		return;
+	if (keymap_find(ends, key) != KEYMAP_NONE)
+		return;
+	if (ends->count >= pairing->options.max) {
+		uint32_t oldest = ends->first;
+
+		keymap_unlink(ends, oldest);
+		keymap_release(ends, oldest);
+	}
+	keymap_add(ends, key);
+}
+
 /* KEYMAP_NONE when memory is short. */
 static uint32_t open_new(struct pairing *pairing, const struct key *key, const struct event *event,
 			 unsigned int source, const struct carried *values)
@@ -242,6 +292,7 @@ bool pairing_start(struct pairing *pairing, struct key *key, const struct event 
 	bool late = comes_late(pairing, event);
 	uint32_t other;
 	uint32_t number;
+	bool unsure;
 
 	pairing->counts.starts++;
 	complete_key(pairing, key, event->cpu);
@@ -254,9 +305,10 @@ bool pairing_start(struct pairing *pairing, struct key *key, const struct event 
 		/* when a late one was the first of two, nobody knows since when the other counts */
 		bool was_first = late && event->ts < open_start(pairing, other)->ts;
 
-		if (pairing->options.keep_first)
+		if (pairing->options.keep_first) {
 			end(pairing, other, PAIRING_VOIDED);
-		else if (!was_first)
+			forget_ends(pairing);
+		} else if (!was_first)
 			end(pairing, other, PAIRING_REPLACED);
 		else
 			return refuse(pairing, key, event, source, values, PAIRING_REPLACED);
@@ -266,8 +318,12 @@ bool pairing_start(struct pairing *pairing, struct key *key, const struct event 
 		return refuse(pairing, key, event, source, values, PAIRING_VOIDED);
 	if (pairing->map->count >= pairing->options.max)
 		end(pairing, pairing->map->first, PAIRING_EVICTED);
+	unsure = pairing->has_lost && !take_end(pairing, key);
 	number = open_new(pairing, key, event, source, values);
-	return number != KEYMAP_NONE;
+	if (number == KEYMAP_NONE)
+		return false;
+	open_start(pairing, number)->unsure = unsure;
+	return true;
 }
 
 bool pairing_pass(struct pairing *pairing, struct key *key, const struct event *event,
@@ -288,6 +344,7 @@ bool pairing_pass(struct pairing *pairing, struct key *key, const struct event *
 		return true;
 	if (late || event->ts < reached_ts(start)) {
 		end(pairing, number, PAIRING_VOIDED);
+		forget_ends(pairing);
 		return true;
 	}
 	if (next) {
@@ -321,6 +378,7 @@ bool pairing_stop(struct pairing *pairing, struct key *key, const struct event *
 	uint32_t number;
 
 	complete_key(pairing, key, event->cpu);
+	note_end(pairing, key, event);
 	number = keymap_find(pairing->map, key);
 	if (number == KEYMAP_NONE) {
 		pairing->counts.unmatched++;
@@ -329,6 +387,12 @@ bool pairing_stop(struct pairing *pairing, struct key *key, const struct event *
 	start = open_start(pairing, number);
 	if (event->ts < reached_ts(start)) {
 		/* it belongs to a start before this one, or the clocks of two CPUs differ */
+		pairing->counts.unmatched++;
+		end(pairing, number, PAIRING_VOIDED);
+		forget_ends(pairing);
+		return false;
+	}
+	if (start->unsure) {
 		pairing->counts.unmatched++;
 		end(pairing, number, PAIRING_VOIDED);
 		return false;
@@ -349,12 +413,17 @@ void pairing_cancel(struct pairing *pairing, struct key *key, const struct event
 	uint32_t number;
 
 	complete_key(pairing, key, event->cpu);
+	note_end(pairing, key, event);
 	number = keymap_find(pairing->map, key);
 	if (number == KEYMAP_NONE)
 		return;
 	/* an earlier start's end says nothing of this one, if the clocks agree: who knows */
-	end(pairing, number,
-	    event->ts < open_start(pairing, number)->ts ? PAIRING_VOIDED : PAIRING_CANCELLED);
+	if (event->ts < open_start(pairing, number)->ts) {
+		end(pairing, number, PAIRING_VOIDED);
+		forget_ends(pairing);
+	} else {
+		end(pairing, number, PAIRING_CANCELLED);
+	}
 }
 
 /* How many matches had been made by the time; more rather than fewer came later. */
@@ -407,6 +476,7 @@ void pairing_lose(struct pairing *pairing, const struct loss *loss)
 	    (!pairing->options.same_cpu || !loss->is_placed))
 		pairing->gap_until = loss->before_ts;
 	doubt_matches(pairing, loss);
+	forget_ends(pairing);
 	while (number != KEYMAP_NONE) {
 		uint32_t next = keymap_entry(pairing->map, number)->next;
 
