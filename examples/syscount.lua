@@ -21,8 +21,8 @@
 --
 --   task, pid   who has called; the name that it had at the first of these calls. With --by comm
 --               all tasks of a name are one, with --by call all tasks are
---   call        the kernel's name of the call, or its number where the kernel has none for it;
---               counted in Lua it is the number always
+--   call        the kernel's name of the call, or its number where there is none for it; counted
+--               in Lua it is the name that programs know the call by, with the kernel's sys_
 --   calls       how often. The tracer's own calls are left out
 --
 --   "N calls found no place" is said when there were more tasks and calls than ROWS (8192): these
@@ -124,8 +124,12 @@ local function count_in_lua()
   trace:on("task:task_rename", { "pid", "newcomm" }, note)
   trace:on("sched:sched_process_exit", { "pid" }, note)
   trace:on_lost(function() names = {} end)
+  local calls = setmetatable({}, { __index = function(known, id)
+    known[id] = trace:syscall_name(id) or tostring(id)
+    return known[id]
+  end })
   trace:on(EVENT, { "common_comm", "common_pid", "id", filter = filter }, function(comm, pid, id)
-    add(names[pid] or comm, pid, tostring(id), 1)
+    add(names[pid] or comm, pid, calls[id], 1)
   end)
 end
 

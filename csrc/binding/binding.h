@@ -35,6 +35,7 @@ void open_rights(lua_State *L);
 void open_screen(lua_State *L);
 void open_signals(lua_State *L);
 void open_stream(lua_State *L);
+void open_syscall(lua_State *L);
 
 /* event.c: the event description at @arg, or an argument error. */
 struct event_format *check_event(lua_State *L, int arg);

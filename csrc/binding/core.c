@@ -58,7 +58,7 @@ int luaopen_tracefs_core(lua_State *L)
 		open_aggregate, open_clock,    open_datacut,   open_datafile, open_dynevent,
 		open_event,	open_instance, open_lease,     open_pair,     open_poll,
 		open_process,	open_record,   open_recording, open_replace,  open_report,
-		open_rights,	open_screen,   open_signals,   open_stream,
+		open_rights,	open_screen,   open_signals,   open_stream,   open_syscall,
 	};
 
 	luaL_checkversion(L);

@@ -292,6 +292,19 @@ function session_methods:marker(text)
   return self.instance:marker(text)
 end
 
+--- The kernel's name of a system call, by its number in raw_syscalls:sys_enter. Of a recording of
+--- another kind of machine there are none; a 32-bit program on a machine of 64 has other numbers.
+---@param number integer
+---@return string? name as "sys_openat"
+function session_methods:syscall_name(number)
+  self:_check_open()
+  local file = self.instance.file
+  if file and not self._machine then
+    self._machine = (file:info().uname or ""):match "%S*$"
+  end
+  return core.syscall(number, self._machine)
+end
+
 --- Removes everything that the session made. Calling it again is fine.
 ---@return boolean? ok
 ---@return string? message

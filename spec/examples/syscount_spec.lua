@@ -49,6 +49,16 @@ describe("examples/syscount.lua", function()
     end
   end)
 
+  it("has names for the calls that it counts here", function()
+    local status, out, err = helper.run {
+      "-c", ("%s sockets 23 0 >/dev/null"):format(LOAD), SYSCOUNT, "--in-lua",
+      "--comm", loads.NAME .. "*",
+      "--by", "call", "--top", "100",
+    }
+    assert.equal(0, status, err)
+    assert.matches("\n +sys_socket +23\n", out)
+  end)
+
   it("prints objects under -f json", function()
     local status, out, err = helper.run {
       "-f", "json", "-c", ("%s syscalls 7 --nr 1048601 >/dev/null"):format(LOAD), SYSCOUNT,
