@@ -1,10 +1,11 @@
 local helper = require "spec.support.helper"
+local loads = require "spec.support.loads"
 local inputs = require "spec.support.inputs"
 local trace_text = require "spec.support.trace_text"
 
 local NETLAT = "examples/netlat.lua"
 -- A size that nobody else's packets have: 28 bytes of headers on the way up, 42 on the way down.
-local SIZE <const> = 1151
+local SIZE <const> = loads.SIZE
 local OURS <const> = ("len == %d || len == %d"):format(SIZE + 28, SIZE + 42)
 
 local function udp(count)

@@ -2,7 +2,7 @@ local helper = require "spec.support.helper"
 local loads = require "spec.support.loads"
 
 -- A size that nobody else's packets have while this runs, as the two events count it.
-local SIZE = 1021
+local SIZE = loads.SIZE
 local ON_IP = SIZE + 28
 local ON_ETHERNET = ON_IP + 14
 

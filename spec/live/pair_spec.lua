@@ -2,10 +2,11 @@
 local aggregate = require "tracefs.aggregate"
 local core = require "tracefs.core"
 local helper = require "spec.support.helper"
+local loads = require "spec.support.loads"
 local tracefs = require "tracefs"
 
 -- A size that nobody else's packets have.
-local SIZE <const> = 1187
+local SIZE <const> = loads.SIZE
 local FILTER <const> = ("name == \"lo\" && (len == %d || len == %d)"):format(SIZE + 28, SIZE + 42)
 
 local function packets(session, count)

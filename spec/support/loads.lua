@@ -9,6 +9,10 @@ loads.SYSCALL = "raw_syscalls:sys_enter"
 --- A name for `--name` that no load of another process has.
 loads.NAME = ("l%x"):format(helper.pid)
 
+--- A size of packets that no load of another process sends. The two events of a packet count 28
+--- and 42 bytes more, and neither sum is one of another size's.
+loads.SIZE = 300 + helper.pid % 1009 * 15
+
 local used = 0
 
 --- A number for system calls and the filter that lets only them through.

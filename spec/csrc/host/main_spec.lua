@@ -1,4 +1,5 @@
 local helper = require "spec.support.helper"
+local loads = require "spec.support.loads"
 
 local STATIC <const> = helper.build .. "/static/luatrace"
 
@@ -115,8 +116,9 @@ describe("the static luatrace", function()
   a_test("traces, with exact counts, and cleans up", function()
     local load = helper.quote(helper.program("support/load"))
     local status, out, err = helper.execute {
-      STATIC, "-c", load .. " udp 23 1151 >&2", "examples/netlat.lua", "--device", "lo",
-      "--filter", "len == 1179 || len == 1193",
+      STATIC, "-c", ("%s udp 23 %d >&2"):format(load, loads.SIZE), "examples/netlat.lua",
+      "--device", "lo",
+      "--filter", ("len == %d || len == %d"):format(loads.SIZE + 28, loads.SIZE + 42),
     }
     assert.equal(0, status, err)
     assert.is_truthy(out:find("\nlo +23 +23 +0 +0 +0 +0 +23 +0\n"), out)

@@ -2,7 +2,7 @@ local helper = require "spec.support.helper"
 local loads = require "spec.support.loads"
 
 -- A size that nobody else's packets have while this runs, as the two events count it.
-local SIZE <const> = 1021
+local SIZE <const> = loads.SIZE
 local FILTER <const> = ("len == %d || len == %d"):format(SIZE + 28, SIZE + 42)
 
 local MODULE <const> = "/usr/lib/lighttpd/mod_magnet.so"
