@@ -14,9 +14,9 @@ struct taken {
 
 /*
  * Starts a process that gives the terminal @fd back when this one is killed by what nobody can
- * catch, or could not do it: sets what is saved and writes @text, which has to stay. It ends with this process, or by
- * guard_stop(). Returns what it looks at; without a guard, where one cannot be started, that is
- * there, too.
+ * catch, or could not do it: sets what is saved and writes @text, which has to stay. It ends with
+ * this process, or by guard_stop(). Returns what it looks at; without a guard, where one cannot be
+ * started, that is there, too.
  */
 struct taken *guard_start(int fd, const char *text, size_t length);
 

@@ -218,6 +218,19 @@ static void forget_ends(struct pairing *pairing)
 		pairing->ends->seed = pairing->map->seed;
 }
 
+/* Events that are not in order: nobody knows what came between the start and now. */
+static void void_unordered(struct pairing *pairing, uint32_t number)
+{
+	end(pairing, number, PAIRING_VOIDED);
+	forget_ends(pairing);
+}
+
+static void drop_end(struct pairing *pairing, uint32_t number)
+{
+	keymap_unlink(pairing->ends, number);
+	keymap_release(pairing->ends, number);
+}
+
 /* Was the end of the key seen since the last loss? It is not known any more then. */
 static bool take_end(struct pairing *pairing, const struct key *key)
 {
@@ -225,8 +238,7 @@ static bool take_end(struct pairing *pairing, const struct key *key)
 
 	if (number == KEYMAP_NONE)
 		return false;
-	keymap_unlink(pairing->ends, number);
-	keymap_release(pairing->ends, number);
+	drop_end(pairing, number);
 	return true;
 }
 
@@ -239,12 +251,8 @@ static void note_end(struct pairing *pairing, const struct key *key, const struc
 		return;
 	if (keymap_find(ends, key) != KEYMAP_NONE)
 		return;
-	if (ends->count >= pairing->options.max) {
-		uint32_t oldest = ends->first;
-
-		keymap_unlink(ends, oldest);
-		keymap_release(ends, oldest);
-	}
+	if (ends->count >= pairing->options.max)
+		drop_end(pairing, ends->first);
 	keymap_add(ends, key);
 }
 
@@ -306,8 +314,7 @@ bool pairing_start(struct pairing *pairing, struct key *key, const struct event 
 		bool was_first = late && event->ts < open_start(pairing, other)->ts;
 
 		if (pairing->options.keep_first) {
-			end(pairing, other, PAIRING_VOIDED);
-			forget_ends(pairing);
+			void_unordered(pairing, other);
 		} else if (!was_first)
 			end(pairing, other, PAIRING_REPLACED);
 		else
@@ -343,8 +350,7 @@ bool pairing_pass(struct pairing *pairing, struct key *key, const struct event *
 	if (start->stage != stage)
 		return true;
 	if (late || event->ts < reached_ts(start)) {
-		end(pairing, number, PAIRING_VOIDED);
-		forget_ends(pairing);
+		void_unordered(pairing, number);
 		return true;
 	}
 	if (next) {
@@ -388,8 +394,7 @@ bool pairing_stop(struct pairing *pairing, struct key *key, const struct event *
 	if (event->ts < reached_ts(start)) {
 		/* it belongs to a start before this one, or the clocks of two CPUs differ */
 		pairing->counts.unmatched++;
-		end(pairing, number, PAIRING_VOIDED);
-		forget_ends(pairing);
+		void_unordered(pairing, number);
 		return false;
 	}
 	if (start->unsure) {
@@ -419,8 +424,7 @@ void pairing_cancel(struct pairing *pairing, struct key *key, const struct event
 		return;
 	/* an earlier start's end says nothing of this one, if the clocks agree: who knows */
 	if (event->ts < open_start(pairing, number)->ts) {
-		end(pairing, number, PAIRING_VOIDED);
-		forget_ends(pairing);
+		void_unordered(pairing, number);
 	} else {
 		end(pairing, number, PAIRING_CANCELLED);
 	}
